@@ -90,8 +90,8 @@ constexpr std::array kRows{
     Row{"outside-sm", &Behaviours::outside_sm,
         "an InfiniBand port waits in INIT for a subnet manager on the wire"},
     Row{"eth-offloads", &Behaviours::eth_offloads,
-        "an Ethernet function says that it has the data path of a network interface "
-        "(eth_net_offloads), and Linux makes one"},
+        "a function says that it has the data path of a network interface (eth_net_offloads; on an "
+        "InfiniBand port ipoib_enhanced_offloads), and Linux makes one"},
     Row{"loopback", choice_of<&Behaviours::loopback, kLoopbackWords>(),
         "packets of a port to itself: refused where they are forced (ads.fl), lost without a link "
         "where they are forced, too, or lost where they are not"},

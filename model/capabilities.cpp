@@ -34,6 +34,14 @@ enum Refusal : std::uint32_t {
   kBadChecksum,
 };
 
+/// What sends frames, and tables of what receives them.
+void offer_frame_queues(prm::Buffer<prm::cmd_hca_cap>& c) {
+  c.put<"log_max_sq">(SendQueues::kLogMaxSq).put<"log_max_tis">(SendQueues::kLogMaxTis);
+  c.put<"log_min_stride_sz_sq">(SendQueues::kLogStride);
+  c.put<"log_max_stride_sz_sq">(SendQueues::kLogStride);
+  c.put<"log_max_rqt">(QueueTables::kLogMax).put<"log_max_rqt_size">(QueueTables::kLogMaxSize);
+}
+
 prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   prm::Buffer<prm::cmd_hca_cap> c;
   c.put<"log_max_qp">(Capabilities::kLogMaxQp).set<"log_max_qp_sz", 15>();
@@ -73,10 +81,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"log_max_stride_sz_rq">(RingShape::kLogMaxStride);
   if (port_type == PortType::Ethernet) {
     c.put<"port_type">(prm::PortType::ETH).set<"roce", 1>();
-    c.put<"log_max_sq">(SendQueues::kLogMaxSq).put<"log_max_tis">(SendQueues::kLogMaxTis);
-    c.put<"log_min_stride_sz_sq">(SendQueues::kLogStride);
-    c.put<"log_max_stride_sz_sq">(SendQueues::kLogStride);
-    c.put<"log_max_rqt">(QueueTables::kLogMax).put<"log_max_rqt_size">(QueueTables::kLogMaxSize);
+    offer_frame_queues(c);
     c.put<"log_max_current_uc_list">(Capabilities::kLogMaxUcList);
     c.put<"log_max_current_mc_list">(Capabilities::kLogMaxMcList);
     c.put<"log_max_vlan_list">(Capabilities::kLogMaxVlanList);
@@ -257,9 +262,13 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
       general_max_(offered_general(port_type)),
       roce_max_(offered_roce(port_type)),
       flow_tables_(offered_flow_tables(behaviours.no_bth_opcode)),
-      ethernet_(offered_ethernet(behaviours.eth_offloads && port_type == PortType::Ethernet)) {
+      ethernet_(offered_ethernet(behaviours.eth_offloads)) {
   if (behaviours.eth_offloads && port_type == PortType::Ethernet)
     general_max_.set<"eth_net_offloads", 1>();
+  if (behaviours.eth_offloads && port_type == PortType::InfiniBand) {
+    general_max_.set<"ipoib_enhanced_offloads", 1>();
+    offer_frame_queues(general_max_);
+  }
   if (behaviours.loopback == Loopback::Refused) {
     general_max_.set<"fl_rc_qp_when_roce_disabled", 0>();
     roce_max_.set<"fl_rc_qp_when_roce_disabled", 0>().set<"fl_rc_qp_when_roce_enabled", 0>();
@@ -309,7 +318,7 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
     std::ranges::copy(flow_tables_.all(), capability.begin());
     return {};
   }
-  if (type == prm::CapType::ETHERNET_OFFLOADS) {
+  if (type == prm::CapType::ETHERNET_OFFLOADS || type == prm::CapType::IPOIB_ENHANCED_OFFLOADS) {
     std::ranges::copy(ethernet_.all(), capability.begin());
     return {};
   }

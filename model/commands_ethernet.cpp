@@ -10,14 +10,17 @@ namespace {
 
 using prm::CommandStatus;
 
-enum Refusal : std::uint32_t { kNoSuchPd = 0xe10001, kNoSuchCq, kNoSuchUar };
+enum Refusal : std::uint32_t { kNoSuchPd = 0xe10001, kNoSuchCq, kNoSuchUar, kNoSuchUnderlay };
 
 }  // namespace
 
 Verdict create_tis(Core& core, const Request<prm::create_tis_in, prm::create_tis_out>& request) {
+  const auto context = prm::ConstView<prm::tisc>::at(request.in.bytes<"ctx">());
+  const std::uint32_t underlay = context.get<"underlay_qpn">();
+  if (underlay != 0 && !core.qps.contains(underlay))
+    return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUnderlay);
   std::uint32_t number = 0;
-  const Verdict verdict =
-      core.send_queues.create_tis(prm::ConstView<prm::tisc>::at(request.in.bytes<"ctx">()), number);
+  const Verdict verdict = core.send_queues.create_tis(context, number);
   if (verdict.ok()) static_cast<void>(request.out.try_set<"tisn">(number));
   return verdict;
 }
@@ -40,7 +43,8 @@ Verdict create_sq(Core& core, const Request<prm::create_sq_in, prm::create_sq_ou
   const std::uint32_t pd = context.get<"wq.pd">();
   const std::uint32_t cqn = context.get<"cqn">();
   const std::uint32_t uar = context.get<"wq.uar_page">();
-  if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  // 0 is none, which mlx5_wc_create_sq of mlx5/core/wc.c names on an InfiniBand port.
+  if (pd != 0 && !core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
   if (!core.cqs.exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
   if (!core.uars.contains(uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
   std::uint32_t number = 0;

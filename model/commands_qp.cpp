@@ -34,6 +34,7 @@ bool has_pd(prm::ConstView<prm::qpc> context) {
 }
 
 Verdict check_references(const Core& core, const QpReferences& references, bool has_pd) {
+  if (references.is_underlay) return {};
   if (has_pd && !core.pds.contains(references.pd))
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
   if (references.has_uar && !core.uars.contains(references.uar))
@@ -152,6 +153,7 @@ Verdict create_qp(Core& core, const CreateQp& request) {
   if (const Verdict verdict = find_shared_receives(core, context, references.shared_receives);
       !verdict.ok())
     return verdict;
+  if (is_underlay(context)) references = {.has_uar = false, .is_underlay = true};
   if (const Verdict verdict = check_references(core, references, has_pd(context)); !verdict.ok())
     return verdict;
   QpCreate create{0, request.in.get<"opt_param_mask">(), context, {}};
@@ -172,9 +174,11 @@ Verdict create_qp(Core& core, const CreateQp& request) {
     return verdict;
   }
   core.qps.emplace(*qpn, references);
-  core.pd_references.add(references.pd);
-  core.cq_references.add(references.cq_send);
-  core.cq_references.add(references.cq_receive);
+  if (!references.is_underlay) {
+    core.pd_references.add(references.pd);
+    core.cq_references.add(references.cq_send);
+    core.cq_references.add(references.cq_receive);
+  }
   core.umems.hold(references.umems);
   if (references.shared_receives != 0) core.shared_receives.hold(references.shared_receives);
   if (references.xrcd != 0) core.shared_receives.domains().hold(references.xrcd);
@@ -192,9 +196,11 @@ Verdict destroy_qp(Core& core, const Request<prm::destroy_qp_in, prm::destroy_qp
   core.qps.erase(found);
   core.groups.forget(qpn);
   core.qp_ids.give_back(qpn);
-  core.pd_references.drop(references.pd);
-  core.cq_references.drop(references.cq_send);
-  core.cq_references.drop(references.cq_receive);
+  if (!references.is_underlay) {
+    core.pd_references.drop(references.pd);
+    core.cq_references.drop(references.cq_send);
+    core.cq_references.drop(references.cq_receive);
+  }
   core.umems.release(references.umems);
   if (references.shared_receives != 0) core.shared_receives.release(references.shared_receives);
   core.q_counter_references.drop(references.q_counters);

@@ -128,6 +128,13 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
     for (const FlowTarget& copy : decision.copies)
       to.deliver(copy.tirn, frame, {copy.flow_tag, is_own});
   };
+  deps.deliver_datagram = [&to = core->receive_targets](const FlowDecision& decision,
+                                                        const IpoibDatagram& datagram,
+                                                        bool is_own) {
+    to.deliver(decision.to.tirn, datagram.frame, {decision.to.flow_tag, is_own, &datagram});
+    for (const FlowTarget& copy : decision.copies)
+      to.deliver(copy.tirn, datagram.frame, {copy.flow_tag, is_own, &datagram});
+  };
   deps.room_for_frames = [&queues = core->send_queues] { queues.room(); };
   deps.port_counters = &core->port_counters;
   deps.shared_receives = &core->shared_receives;

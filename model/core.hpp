@@ -59,11 +59,12 @@ struct QpReferences {
   std::uint32_t cq_send = 0;
   std::uint32_t cq_receive = 0;
   std::uint32_t uar = 0;
-  UmemUse umems;
+  UmemUse umems{};
   std::uint32_t q_counters = 0;       // from RST2INIT on
   std::uint32_t shared_receives = 0;  // 0: it has receives of its own, or none
   std::uint32_t xrcd = 0;             // of an XRC QP
   bool has_uar = true;                // it sends
+  bool is_underlay = false;           // it has no queues, hence none of the above
 };
 
 class Core {

@@ -42,7 +42,7 @@ struct Completion {
   bool is_datagram = false;      // of one the next three are filled in
   std::uint32_t flags_rqpn = 0;  // see prm::flags_rqpn()
   std::uint16_t slid = 0;
-  std::optional<std::uint16_t> tag;  // of VLAN, taken out
+  std::optional<std::uint16_t> tag{};  // of VLAN, taken out
   /// Of an Ethernet frame: what it says beside the above; null for others.
   const prm::Buffer<prm::mlx5_ethernet_cqe>* ethernet = nullptr;
 };

@@ -19,6 +19,7 @@
 #include "model/dma.hpp"
 #include "model/eq.hpp"
 #include "model/ethernet/frame_outlet.hpp"
+#include "model/ethernet/ipoib.hpp"
 #include "model/ethernet/port_counters.hpp"
 #include "model/mkey.hpp"
 #include "model/model.hpp"
@@ -54,6 +55,9 @@ struct TransportDeps {
   /// function sent it.
   std::function<void(const FlowDecision& decision, std::span<const std::byte> frame, bool is_own)>
       deliver_to_tir{};
+  /// The same of IP over InfiniBand.
+  std::function<void(const FlowDecision& decision, const IpoibDatagram& datagram, bool is_own)>
+      deliver_datagram{};
   /// outlet() has room again.
   std::function<void()> room_for_frames{};
   PortCounters* port_counters = nullptr;      // null: nobody counts Ethernet frames

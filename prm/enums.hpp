@@ -139,6 +139,7 @@ enum class CapType : std::uint8_t {
   ODP = 0x2,
   ATOMIC = 0x3,
   ROCE = 0x4,
+  IPOIB_ENHANCED_OFFLOADS = 0x6,
   FLOW_TABLE = 0x7,
   DEV_MEM = 0xf,
   GENERAL_2 = 0x20,

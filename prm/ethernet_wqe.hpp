@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "prm/cqe.hpp"
 #include "prm/enums.hpp"
 #include "prm/layout.hpp"
 

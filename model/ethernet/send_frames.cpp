@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/ethernet/frame_facts.hpp"
+#include "model/ethernet/ipoib.hpp"
 #include "model/ethernet/send_queues.hpp"
 #include "model/transport/frame.hpp"
 #include "model/transport/wqe_error.hpp"
@@ -22,9 +23,11 @@ using prm::SqState;
 constexpr int kFramesPerTurn = 32;
 /// ETH_ZLEN: a port pads a shorter frame.
 constexpr std::size_t kLeastFrame = 60;
-constexpr std::size_t kEthSegAt = prm::mlx5_wqe_ctrl_seg::bytes;
+constexpr std::size_t kBehindControl = prm::mlx5_wqe_ctrl_seg::bytes;
+/// struct mlx5_wqe_eth_pad of mlx5/core/ipoib/ipoib.h, behind the address of a datagram.
+constexpr std::size_t kDatagramPad = 16;
 constexpr std::size_t kHeaderStart =
-    kEthSegAt + prm::place<prm::mlx5_wqe_eth_seg, "inline_hdr_start">.offset / 8;
+    prm::place<prm::mlx5_wqe_eth_seg, "inline_hdr_start">.offset / 8;
 constexpr std::size_t kHeaderInSegment =
     prm::place<prm::mlx5_wqe_eth_seg, "inline_hdr_start">.width / 8;
 constexpr std::uint8_t kKnownChecksums = prm::kEthL3Csum | prm::kEthL4Csum;
@@ -90,8 +93,10 @@ SendQueues::Step SendQueues::step(std::uint32_t number, Sq& sq) {
     return Step::Done;
   }
   Work work;
-  if (sq.tisn == 0 || !parse(work)) return fail(number, sq, wqe_error::kLocalQpOperation);
-  return send(number, sq, work);
+  const std::size_t address = sq.underlay_qpn != 0 ? prm::mlx5_wqe_av::bytes + kDatagramPad : 0;
+  if (sq.tisn == 0 || !parse(work, kBehindControl + address))
+    return fail(number, sq, wqe_error::kLocalQpOperation);
+  return sq.underlay_qpn != 0 ? send_datagram(number, sq, work) : send(number, sq, work);
 }
 
 /// One WQE of a queue in error.
@@ -107,22 +112,22 @@ SendQueues::Step SendQueues::flush(std::uint32_t number, Sq& sq) {
 }
 
 /// The WQE in wqe_. False: it contradicts itself, or asks for what is not offered.
-bool SendQueues::parse(Work& work) {
+bool SendQueues::parse(Work& work, std::size_t segment_at) {
   const bool large = is_large(wqe_.opcode);
   if ((!large && wqe_.opcode != prm::WqeOpcode::SEND) ||
-      wqe_.end < kEthSegAt + prm::mlx5_wqe_eth_seg::bytes)
+      wqe_.end < segment_at + prm::mlx5_wqe_eth_seg::bytes)
     return false;
   const auto segment =
-      prm::ConstView<prm::mlx5_wqe_eth_seg>::at(std::span<const std::byte>(wqe_.bytes), kEthSegAt);
+      prm::ConstView<prm::mlx5_wqe_eth_seg>::at(std::span<const std::byte>(wqe_.bytes), segment_at);
   work.cs_flags = static_cast<std::uint8_t>(segment.get<"cs_flags">());
   if ((work.cs_flags & ~kKnownChecksums) != 0 || segment.get<"swp_flags">() != 0) return false;
   const std::uint32_t size = segment.get<"inline_hdr_sz">();
-  std::size_t next = kEthSegAt + prm::mlx5_wqe_eth_seg::bytes;
+  std::size_t next = segment_at + prm::mlx5_wqe_eth_seg::bytes;
   if ((size & prm::kEthInsertVlan) != 0) {
     const std::uint32_t ethertype = (size & prm::kEthSvlan) != 0 ? kEthertypeSvlan : kEthertypeVlan;
     work.tag = ethertype << 16 | segment.get<"inline_hdr_start">();
   } else {
-    work.header_at = kHeaderStart;
+    work.header_at = segment_at + kHeaderStart;
     work.header_bytes = size;
     const std::size_t behind = size - std::min<std::size_t>(size, kHeaderInSegment);
     constexpr std::size_t kUnit = prm::kWqeOctowordBytes;
@@ -175,16 +180,71 @@ bool SendQueues::gather(const Sq& sq, std::uint64_t offset, std::span<std::byte>
   return to.empty();
 }
 
+/// How much of the WQE's data the next frame has; sq.segment knows whether that is the last one.
+std::uint32_t SendQueues::take_part(Sq& sq, const Work& work) const noexcept {
+  const auto left = static_cast<std::uint32_t>(wqe_.length) - sq.segment.offset;
+  const std::uint32_t part = work.mss == 0 ? left : std::min(left, work.mss);
+  sq.segment.is_last = part == left;
+  return part;
+}
+
+/// The next frame of the WQE in wqe_, from `front` on in `frame`, as its driver wants it finished.
+/// The error, or null.
+const WqeError* SendQueues::build(const Sq& sq, const Work& work, std::span<std::byte> frame,
+                                  std::size_t front) {
+  if (work.header_bytes != 0)
+    std::memcpy(&frame[front], &wqe_.bytes[work.header_at], work.header_bytes);
+  if (!gather(sq, sq.segment.offset, frame.subspan(front + work.header_bytes)))
+    return &wqe_error::kLocalProtection;
+  if (front != 0) make_ethernet(frame);
+  std::uint8_t checksums = work.cs_flags;
+  if (work.mss != 0) {
+    if (!make_segment(frame, front + work.header_bytes, sq.segment))
+      return &wqe_error::kLocalQpOperation;
+    checksums = kKnownChecksums;
+  }
+  fill_checksums(frame, checksums);
+  if (front != 0) make_ipoib(frame);
+  return nullptr;
+}
+
+/// `part` bytes of the WQE in wqe_ are on their way.
+SendQueues::Step SendQueues::go_on(std::uint32_t number, Sq& sq, std::uint32_t part) {
+  sq.segment.offset += part;
+  ++sq.segment.number;
+  if (sq.segment.is_last) finish(number, sq);
+  return Step::Done;
+}
+
+/// The next datagram of the WQE in wqe_: a payload of IP over InfiniBand.
+SendQueues::Step SendQueues::send_datagram(std::uint32_t number, Sq& sq, const Work& work) {
+  if (wqe_.length > std::uint64_t{1} << kLogMaxLso || work.tag)
+    return fail(number, sq, wqe_error::kLocalLength);
+  const std::uint32_t part = take_part(sq, work);
+  const std::size_t bytes = work.header_bytes + part;
+  if (bytes < kIpoibHeaderBytes || bytes > kMaxMtuBytes)
+    return fail(number, sq, wqe_error::kLocalLength);
+  datagram_.resize(kIpoibShift + bytes);
+  const std::span<std::byte> frame(datagram_);
+  if (const WqeError* const error = build(sq, work, frame, kIpoibShift); error != nullptr)
+    return fail(number, sq, *error);
+  const auto address =
+      prm::ConstView<prm::mlx5_wqe_av>::at(std::span<const std::byte>(wqe_.bytes), kBehindControl);
+  const DatagramFate fate =
+      outlet_->send_datagram(sq.underlay_qpn, address, frame.subspan(kIpoibShift));
+  if (fate == DatagramFate::NoRoom) return Step::NoRoom;
+  if (fate == DatagramFate::Refused) return fail(number, sq, wqe_error::kLocalQpOperation);
+  return go_on(number, sq, part);
+}
+
 /// The next frame of the WQE in wqe_.
 SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work) {
   if (wqe_.length > std::uint64_t{1} << kLogMaxLso)
     return fail(number, sq, wqe_error::kLocalLength);
-  const auto left = static_cast<std::uint32_t>(wqe_.length) - sq.segment.offset;
-  const std::uint32_t payload = work.mss == 0 ? left : std::min(left, work.mss);
-  const std::size_t untagged = work.header_bytes + payload;
+  const std::uint32_t part = take_part(sq, work);
+  const std::size_t untagged = work.header_bytes + part;
   const std::size_t tag = work.tag ? kVlanTagBytes : 0;
   if (untagged < kEthernetBytes) return fail(number, sq, wqe_error::kLocalLength);
-  sq.segment.is_last = payload == left;
   const std::size_t length = untagged + tag;
   if (length > kMaxFrameBytes || length > deps_.port->most_frame_bytes()) {
     deps_.counters->count_send_discard();
@@ -193,17 +253,8 @@ SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work
     if (room.empty()) return Step::NoRoom;
     // A tag goes in behind the addresses, so the frame is built that far to the right.
     const auto frame = room.subspan(tag, untagged);
-    if (work.header_bytes != 0)
-      std::memcpy(frame.data(), &wqe_.bytes[work.header_at], work.header_bytes);
-    if (!gather(sq, sq.segment.offset, frame.subspan(work.header_bytes)))
-      return fail(number, sq, wqe_error::kLocalProtection);
-    std::uint8_t checksums = work.cs_flags;
-    if (work.mss != 0) {
-      if (!make_segment(frame, work.header_bytes, sq.segment))
-        return fail(number, sq, wqe_error::kLocalQpOperation);
-      checksums = kKnownChecksums;
-    }
-    fill_checksums(frame, checksums);
+    if (const WqeError* const error = build(sq, work, frame, 0); error != nullptr)
+      return fail(number, sq, *error);
     if (work.tag) {
       std::memmove(room.data(), frame.data(), 2 * kMacBytes);
       prm::detail::store_dword(&room[2 * kMacBytes], *work.tag);
@@ -213,10 +264,7 @@ SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work
     deps_.counters->count_sent(room.first(padded));
     outlet_->send(padded);
   }
-  sq.segment.offset += payload;
-  ++sq.segment.number;
-  if (sq.segment.is_last) finish(number, sq);
-  return Step::Done;
+  return go_on(number, sq, part);
 }
 
 /// The WQE in wqe_ is over.

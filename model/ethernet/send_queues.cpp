@@ -31,7 +31,7 @@ static_assert(prm::kSendWqeBlockBytes == 1U << SendQueues::kLogStride);
 
 bool asks_for_more(prm::ConstView<prm::tisc> c) {
   return c.get<"tls_en">() != 0 || c.get<"strict_lag_tx_port_affinity">() != 0 ||
-         c.get<"lag_tx_port_affinity">() != 0 || c.get<"underlay_qpn">() != 0;
+         c.get<"lag_tx_port_affinity">() != 0;
 }
 
 /// What the capabilities do not offer.
@@ -96,7 +96,9 @@ Verdict SendQueues::create_sq(prm::ConstView<prm::sqc> context, std::span<const 
   // A queue without a TIS does internal work only (mlx5e_open_icosq).
   if (context.get<"tis_lst_sz">() != 0) {
     sq.tisn = context.get<"tis_num_0">();
-    if (!tiss_.contains(sq.tisn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTis);
+    const auto tis = tiss_.find(sq.tisn);
+    if (tis == tiss_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTis);
+    sq.underlay_qpn = tis->second.get<"underlay_qpn">();
   }
   const RingShape shape = RingShape::of(context, kLogStride);
   ReceiveRing ring;

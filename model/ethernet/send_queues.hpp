@@ -83,7 +83,8 @@ class SendQueues {
   struct Sq {
     prm::SqState state = prm::SqState::RST;
     Used used;
-    std::uint32_t tisn = 0;  // 0: none, and it sends no frames
+    std::uint32_t tisn = 0;          // 0: none, and it sends no frames
+    std::uint32_t underlay_qpn = 0;  // of the TIS; 0: it sends Ethernet
     std::uint32_t user_index = 0;
     bool may_use_reserved_key = false;
     bool flushes = false;
@@ -114,7 +115,12 @@ class SendQueues {
   Step step(std::uint32_t number, Sq& sq);
   Step flush(std::uint32_t number, Sq& sq);
   Step send(std::uint32_t number, Sq& sq, const Work& work);
-  [[nodiscard]] bool parse(Work& work);
+  Step send_datagram(std::uint32_t number, Sq& sq, const Work& work);
+  Step go_on(std::uint32_t number, Sq& sq, std::uint32_t part);
+  [[nodiscard]] bool parse(Work& work, std::size_t segment_at);
+  std::uint32_t take_part(Sq& sq, const Work& work) const noexcept;
+  [[nodiscard]] const WqeError* build(const Sq& sq, const Work& work, std::span<std::byte> frame,
+                                      std::size_t front);
   [[nodiscard]] bool gather(const Sq& sq, std::uint64_t offset, std::span<std::byte> to);
   void finish(std::uint32_t number, Sq& sq);
   void complete(std::uint32_t number, Sq& sq, const WqeError* error);
@@ -123,6 +129,7 @@ class SendQueues {
   Deps deps_;
   FrameOutlet* outlet_ = nullptr;
   SendWqe wqe_;
+  std::vector<std::byte> datagram_;     // scratch of send_datagram()
   std::vector<std::uint32_t> waiting_;  // for room
   std::unordered_map<std::uint32_t, prm::Buffer<prm::tisc>> tiss_;
   std::unordered_map<std::uint32_t, Sq> sqs_;

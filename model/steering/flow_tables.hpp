@@ -91,6 +91,9 @@ class FlowTables {
   /// A RoCE frame of a port with RoCE on, or one of an InfiniBand link, for `qpn`; `hot` is whether
   /// that QP has received since it connected.
   [[nodiscard]] FlowDecision admit(std::span<const std::byte> frame, std::uint32_t qpn, bool hot);
+  /// A datagram of IP over InfiniBand for `qpn`, by its Ethernet frame: Pass where the queue pair
+  /// has no root.
+  [[nodiscard]] FlowDecision admit_datagram(std::span<const std::byte> frame, std::uint32_t qpn);
   /// Any other Ethernet frame.
   [[nodiscard]] FlowDecision classify(std::span<const std::byte> frame);
   /// An entry forwards to `tirn`.

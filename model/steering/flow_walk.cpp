@@ -85,6 +85,14 @@ FlowDecision FlowTables::admit(std::span<const std::byte> frame, std::uint32_t q
                                   : FlowDecision{FlowDecision::Kind::Drop};
 }
 
+FlowDecision FlowTables::admit_datagram(std::span<const std::byte> frame, std::uint32_t qpn) {
+  const auto root = underlay_roots_.find(qpn);
+  if (root == underlay_roots_.end()) return {};
+  FlowKey key = flow_key(frame, PortType::Ethernet);
+  static_cast<void>(key.misc().try_set<"bth_dst_qp">(qpn));
+  return decide(walk(root->second.table, key, frame.size(), /*underlay=*/true));
+}
+
 FlowDecision FlowTables::classify(std::span<const std::byte> frame) {
   if (!nic_root_) return {};
   return decide(

@@ -278,7 +278,7 @@ std::span<const std::byte> ReceiveTargets::look_at(const Rq& rq, std::span<const
 
 /// A receive takes `frame`.
 void ReceiveTargets::fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> frame,
-                          CqeFields& fields) {
+                          CqeFields& fields, const IpoibDatagram* datagram) {
   const auto posted = deps_.dma->load_be32(rq.record + prm::record_byte(prm::kRcvDbr));
   if (!posted || static_cast<std::uint16_t>(*posted - rq.consumed) == 0) return lose(&rq);
   const bool readable = rq.ring.read(*deps_.dma, rq.consumed, 0, pieces_);
@@ -289,6 +289,11 @@ void ReceiveTargets::fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> 
   Completion completion;
   completion.user_index = rq.user_index;
   completion.wqe_counter = rq.consumed++;
+  if (datagram != nullptr) {
+    completion.is_datagram = true;
+    completion.flags_rqpn = datagram->flags_rqpn;
+    completion.slid = datagram->slid;
+  }
   if (readable && scatter(rq, pieces_, frame)) {
     completion.opcode = prm::CqeOpcode::RESP_SEND;
     completion.byte_cnt = static_cast<std::uint32_t>(frame.size());
@@ -318,8 +323,11 @@ void ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::byte> fram
   if (rq.state != RqState::RDY) return lose(nullptr);
   CqeFields fields;
   fields.put<"rss_hash_result">(hash.value).put<"rss_hash_type">(hash.type);
-  fields.put<"sop_drop_qpn">(arrival.flow_tag);
-  fill(rq, rqn, look_at(rq, frame, facts, fields), fields);
+  // By the number mlx5i_complete_rx_cqe of en_rx.c finds the interface.
+  const IpoibDatagram* const datagram = arrival.datagram;
+  fields.put<"sop_drop_qpn">(datagram != nullptr ? datagram->qpn : arrival.flow_tag);
+  const auto taken = look_at(rq, frame, facts, fields);
+  fill(rq, rqn, datagram != nullptr ? datagram->bytes : taken, fields, datagram);
 }
 
 void ReceiveTargets::clear() {

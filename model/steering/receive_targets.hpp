@@ -15,6 +15,7 @@
 #include "model/cq.hpp"
 #include "model/dma.hpp"
 #include "model/domains.hpp"
+#include "model/ethernet/ipoib.hpp"
 #include "model/ethernet/queue_tables.hpp"
 #include "model/ethernet/rss_hash.hpp"
 #include "model/id_table.hpp"
@@ -34,8 +35,9 @@ namespace portcullis::model {
 
 /// How a frame comes to a TIR.
 struct Arrival {
-  std::uint32_t flow_tag = 0;  // of the entry that forwards it
-  bool is_own = false;         // the function sent it
+  std::uint32_t flow_tag = 0;               // of the entry that forwards it
+  bool is_own = false;                      // the function sent it
+  const IpoibDatagram* datagram = nullptr;  // what the frame stands for, which the queue takes
 };
 
 class ReceiveTargets {
@@ -117,7 +119,8 @@ class ReceiveTargets {
   /// The frame as the queue takes it, and what its completion says.
   [[nodiscard]] std::span<const std::byte> look_at(const Rq& rq, std::span<const std::byte> frame,
                                                    const FrameFacts& facts, CqeFields& fields);
-  void fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> frame, CqeFields& fields);
+  void fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> frame, CqeFields& fields,
+            const IpoibDatagram* datagram);
   /// False when a key or the memory behind it does not allow it.
   bool scatter(const Rq& rq, std::span<const ReceivePiece> pieces,
                std::span<const std::byte> frame);

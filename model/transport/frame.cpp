@@ -89,7 +89,6 @@ void FrameTemplate::build_roce(const Path& path) {
     store_be16(bytes_.data() + kEthernetBytes - 2, kEthertypeVlan);
     store_be16(bytes_.data() + kEthernetBytes, *path.tag);
     ip_offset_ = kEthernetBytes + kVlanTagBytes;
-    vlan_id_ = *path.tag & kVlanIdMask;
   }
   const bool ipv4 = is_ipv4_mapped(path.dest_ip);
   store_be16(bytes_.data() + ip_offset_ - 2, ipv4 ? kEthertypeIpv4 : kEthertypeIpv6);
@@ -112,6 +111,11 @@ bool FrameTemplate::is_way_back(const Gid& source, const Gid& dest) const noexce
   const std::byte* const own = bytes_.data() + ip_offset_ + (ipv4 ? kIpv4At : kIpv6At);
   return std::memcmp(own, dest.data() + dest.size() - bytes, bytes) == 0 &&
          std::memcmp(own + bytes, source.data() + source.size() - bytes, bytes) == 0;
+}
+
+std::uint16_t FrameTemplate::vlan_id() const noexcept {
+  if (ip_offset_ == kEthernetBytes) return 0;
+  return load_be16(bytes_.data() + kEthernetBytes) & kVlanIdMask;
 }
 
 std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader& header,

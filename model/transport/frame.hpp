@@ -88,7 +88,7 @@ class FrameTemplate {
   /// they come from.
   [[nodiscard]] bool is_way_back(const Gid& source, const Gid& dest) const noexcept;
   /// The VLAN that frames go to; 0: none.
-  [[nodiscard]] std::uint16_t vlan_id() const noexcept { return vlan_id_; }
+  [[nodiscard]] std::uint16_t vlan_id() const noexcept;
   /// Completes the frame whose payload of `payload_bytes` already stands at payload_offset(); pads,
   /// sums and returns its length. `frame` must hold kMaxFrameBytes, the payload at most 4096.
   [[nodiscard]] std::size_t finish(std::span<std::byte> frame, const PacketHeader& header,
@@ -116,7 +116,6 @@ class FrameTemplate {
   std::uint8_t bth_offset_ = kEthernetBytes + ipv4_header::bytes + udp_header::bytes;
   std::uint8_t ip_offset_ = kEthernetBytes;
   std::uint8_t ip_bytes_ = ipv4_header::bytes;
-  std::uint16_t vlan_id_ = 0;
   PortType port_type_ = PortType::Ethernet;
   bool has_grh_ = false;
   std::uint8_t transport_ = transport_bits::kRc;

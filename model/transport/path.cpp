@@ -126,4 +126,10 @@ std::optional<Path> resolve_address(prm::ConstView<prm::mlx5_wqe_av> address,
   return path;
 }
 
+std::uint32_t q_key_of(prm::ConstView<prm::mlx5_wqe_av> address, std::uint32_t own) noexcept {
+  constexpr std::uint32_t kControlled = 0x80000000;
+  const auto q_key = static_cast<std::uint32_t>(address.get<"key">() >> 32);
+  return (q_key & kControlled) != 0 ? own : q_key;
+}
+
 }  // namespace portcullis::model

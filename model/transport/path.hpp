@@ -27,4 +27,9 @@ namespace portcullis::model {
 [[nodiscard]] std::optional<Path> resolve_address(prm::ConstView<prm::mlx5_wqe_av> address,
                                                   const PortSettings& port);
 
+/// The Q_Key for it. One with its highest bit set stands for `own`, the queue pair's (InfiniBand,
+/// Q_Keys that are "controlled").
+[[nodiscard]] std::uint32_t q_key_of(prm::ConstView<prm::mlx5_wqe_av> address,
+                                     std::uint32_t own) noexcept;
+
 }  // namespace portcullis::model

@@ -149,6 +149,14 @@ struct ReceiveState {
   ReceiveOwner xrc_owner;
 };
 
+/// Whether the queue pair has no queues, hence neither PD, CQs nor UAR: what send queues send whose
+/// TIS names it (tisc.underlay_qpn), and what its root of NIC_RX forwards, is IP over InfiniBand of
+/// its number (mlx5i_create_underlay_qp of mlx5/core/ipoib/ipoib.c).
+[[nodiscard]] inline bool is_underlay(prm::ConstView<prm::qpc> context) noexcept {
+  constexpr std::uint32_t kEnhanced = 2;  // MLX5_QP_ENHANCED_ULP_STATELESS_MODE
+  return context.get<"ulp_stateless_offload_mode">() == kEnhanced;
+}
+
 /// A thousand of these do not fit the cache of a core, so what a packet needs stands in few lines:
 /// the first, the send half or the receive half, the frame's headers, and whom the peer is.
 struct alignas(kCacheLineBytes) Qp {
@@ -166,6 +174,7 @@ struct alignas(kCacheLineBytes) Qp {
   prm::QpServiceType service = prm::QpServiceType::RC;
   std::uint8_t transport = transport_bits::kRc;  // of its packets' opcodes
   bool has_sq = false;
+  bool is_underlay = false;  // of UD: SQs send for it, and TIRs receive
   std::uint32_t pd = 0;
   std::uint32_t cqn_snd = 0;
   std::uint32_t cqn_rcv = 0;

@@ -137,7 +137,9 @@ Verdict rst_to_init(Qp& qp, Context context) {
 }
 
 Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint32_t log_max_msg) {
-  const auto mtu = context.get<"mtu">();
+  // mlx5i_init_underlay_qp of mlx5/core/ipoib gives nothing of all this.
+  const std::uint32_t mtu =
+      qp.is_underlay ? prm::number(prm::QpcMtu::MTU_4096) : context.get<"mtu">();
   if (mtu < prm::number(prm::QpcMtu::MTU_256) || mtu > prm::number(prm::QpcMtu::MTU_4096))
     return bad_param(kBadMtu);
   const std::uint32_t log_msg_max = context.get<"log_msg_max">();
@@ -187,13 +189,14 @@ Verdict rtr_to_rts(Qp& qp, Context context) {
 }
 
 std::uint64_t receive_queue_bytes(Context context) {
+  if (is_underlay(context)) return 0;
   if (context.get<"rq_type">() != prm::number(prm::QpRqType::NON_ZERO_RQ)) return 0;
   constexpr std::uint64_t kStrideUnit = 16;  // log_rq_stride counts from it, create_user_qp
   return kStrideUnit << context.get<"log_rq_stride">() << context.get<"log_rq_size">();
 }
 
 std::uint64_t send_queue_bytes(Context context) {
-  if (context.get<"no_sq">() != 0) return 0;
+  if (context.get<"no_sq">() != 0 || is_underlay(context)) return 0;
   return std::uint64_t{prm::kSendWqeBlockBytes} << context.get<"log_sq_size">();
 }
 
@@ -268,7 +271,8 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   qp->uar = context.get<"uar_page">();
   qp->user_index = context.get<"user_index">();
   qp->doorbell_record = record;
-  qp->has_sq = context.get<"no_sq">() == 0;
+  qp->is_underlay = is_underlay(context) && qp->is_datagram();
+  qp->has_sq = context.get<"no_sq">() == 0 && !is_underlay(context);
   qp->rlky = context.get<"rlky">() != 0;
   if (const std::uint64_t receive_bytes = receive_queue_bytes(context); receive_bytes != 0) {
     qp->rq.pages = pages;

@@ -72,14 +72,6 @@ prm::ConstView<prm::mlx5_wqe_av> address_of(const SendWqe& wqe) noexcept {
                                               SendWqe::kAddressAt);
 }
 
-/// One with its highest bit set stands for the queue pair's own (InfiniBand, Q_Keys that are
-/// "controlled").
-std::uint32_t q_key_of(const Qp& qp, const SendWqe& wqe) noexcept {
-  constexpr std::uint32_t kControlled = 0x80000000;
-  const auto q_key = static_cast<std::uint32_t>(address_of(wqe).get<"key">() >> 32);
-  return (q_key & kControlled) != 0 ? qp.q_key : q_key;
-}
-
 /// Whether the service of `qp` has such an operation: what nobody answers fetches nothing, and has
 /// no SEND that invalidates (ib_pack.h has opcodes for that of RC alone).
 bool is_carried(const Qp& qp, prm::WqeOpcode opcode) noexcept {
@@ -285,7 +277,7 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   header.immediate = wqe_.immediate;
   header.xrc_srqn = wqe_.xrc_srqn;
   if (qp.is_datagram()) {
-    header.q_key = q_key_of(qp, wqe_);
+    header.q_key = q_key_of(address_of(wqe_), qp.q_key);
     header.source_qpn = qp.wire_qpn;
   }
   header.solicited = last && message.opcode != prm::WqeOpcode::RDMA_WRITE &&

@@ -5,9 +5,11 @@
 #include <cstring>
 #include <utility>
 
+#include "model/ethernet/ipoib.hpp"
 #include "model/transport/doorbells.hpp"
 #include "model/transport/engine.hpp"
 #include "model/transport/inbox.hpp"
+#include "model/transport/path.hpp"
 #include "model/transport/pcap.hpp"
 #include "model/transport/qp_transitions.hpp"
 #include "model/transport/requester.hpp"
@@ -78,6 +80,8 @@ struct Transport::State final : FrameSink, FrameOutlet {
   void take(std::span<const std::byte> frame, bool is_own);
   [[nodiscard]] std::span<std::byte> next() override;
   void send(std::size_t length) override { wire->send(engine.port, length); }
+  DatagramFate send_datagram(std::uint32_t qpn, prm::ConstView<prm::mlx5_wqe_av> address,
+                             std::span<const std::byte> payload) override;
   void accept(const Packet& packet);
   void room() override;
   static void hand_out_room(void* state, std::uint64_t argument);
@@ -93,6 +97,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   [[nodiscard]] bool has_groups() const noexcept;
   void take_copy(std::span<const std::byte> frame, bool is_own);
   void accept_of_group(const Packet& packet);
+  void accept_underlay(const Qp& qp, const Packet& packet);
   [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
 
   std::shared_ptr<Wire> wire;
@@ -110,6 +115,8 @@ struct Transport::State final : FrameSink, FrameOutlet {
   std::uint32_t log_max_msg;
   bool is_switched;  // a virtual function: the switch inside the card decides what it is sent
   bool room_posted = false;
+  std::vector<std::byte> datagram;  // scratch of accept_underlay(), as the next
+  std::vector<std::byte> datagram_frame;
   std::vector<Mac> addresses;  // of the port, its lists and its RoCE address table, each once
   bool has_more_listening = false;
 };
@@ -133,6 +140,28 @@ std::span<std::byte> Transport::State::next() {
   if (wire->has_room()) return wire->next_buffer();
   wire->wait_for_room(engine.port);
   return {};
+}
+
+DatagramFate Transport::State::send_datagram(std::uint32_t qpn,
+                                             prm::ConstView<prm::mlx5_wqe_av> address,
+                                             std::span<const std::byte> payload) {
+  Qp* const qp = qps.find(qpn);
+  if (qp == nullptr || !qp->is_underlay || qp->state != prm::QpState::RTS)
+    return DatagramFate::Refused;
+  const std::optional<Path> path = resolve_address(address, *engine.deps.port);
+  if (!path) return DatagramFate::Refused;
+  if (next().empty()) return DatagramFate::NoRoom;
+  qp->path = *path;
+  qp->frame = FrameTemplate(*path);
+  PacketHeader header;
+  header.opcode = BthOpcode::SendOnly;
+  header.psn = std::exchange(qp->send.next_psn, psn_add(qp->send.next_psn, 1));
+  header.q_key = q_key_of(address, qp->q_key);
+  header.source_qpn = qpn;
+  std::ranges::copy(payload,
+                    wire->next_buffer().subspan(qp->frame.payload_offset(header.opcode)).begin());
+  engine.transmit(*qp, header, payload.size());
+  return DatagramFate::Sent;
 }
 
 bool Transport::State::owns(std::span<const std::byte> frame) const noexcept {
@@ -272,6 +301,7 @@ void Transport::State::receive_ethernet(std::span<const std::byte> frame, bool i
 bool Transport::State::is_steered_away(std::span<const std::byte> frame,
                                        const Packet& packet) const {
   const Qp* const qp = qps.receiver(packet.dest_qpn);
+  if (qp != nullptr && qp->is_underlay) return false;  // accept_underlay() asks for itself
   const FlowDecision decision =
       engine.deps.flows->admit(frame, packet.dest_qpn, qp != nullptr && qp->has_received());
   if (decision.kind == FlowDecision::Kind::Pass) return false;
@@ -355,11 +385,40 @@ void Transport::State::accept_of_group(const Packet& packet) {
       Qp* const qp = qps.find(qpn);
       if (qp == nullptr || !qp->is_datagram() || packet.transport() != qp->transport) continue;
       if (is_own && qp->context.get<"block_lb_mc">() != 0) continue;
-      responder.handle(*qp, packet);
+      if (qp->is_underlay)
+        accept_underlay(*qp, packet);
+      else
+        responder.handle(*qp, packet);
       is_taken = true;
     }
   }
   if (!is_taken) ++engine.deps.counters->frames_dropped;
+}
+
+/// To the receive queues that the queue pair's root of NIC_RX leads to. What a card does with a
+/// datagram that the root does not forward is not known: it is lost here.
+void Transport::State::accept_underlay(const Qp& qp, const Packet& packet) {
+  const TransportDeps& deps = engine.deps;
+  const bool is_taken = receives(qp.state) && packet.q_key == qp.q_key &&
+                        packet.operation() == BthOpcode::SendOnly &&
+                        packet.payload.size() >= kIpoibHeaderBytes;
+  if (is_taken) {
+    datagram.assign(grh::bytes - packet.network.size(), std::byte{0});
+    datagram.insert(datagram.end(), packet.network.begin(), packet.network.end());
+    datagram.insert(datagram.end(), packet.payload.begin(), packet.payload.end());
+    datagram_frame.assign(kIpoibShift, std::byte{0});
+    datagram_frame.insert(datagram_frame.end(), packet.payload.begin(), packet.payload.end());
+    make_ethernet(datagram_frame);
+    const FlowDecision decision = deps.flows->admit_datagram(datagram_frame, qp.qpn);
+    if (decision.kind == FlowDecision::Kind::Tir && deps.deliver_datagram)
+      return deps.deliver_datagram(
+          decision,
+          {datagram, datagram_frame, qp.qpn,
+           prm::flags_rqpn(packet.has_grh, packet.service_level, packet.source_qpn),
+           packet.source_lid},
+          is_from_port(packet));
+  }
+  ++deps.counters->frames_dropped;
 }
 
 void Transport::State::accept(const Packet& packet) {
@@ -369,7 +428,9 @@ void Transport::State::accept(const Packet& packet) {
     ++engine.deps.counters->frames_dropped;
     return;
   }
-  if (packet.info().is_request()) {
+  if (qp->is_underlay) {
+    accept_underlay(*qp, packet);
+  } else if (packet.info().is_request()) {
     responder.handle(*qp, packet);
   } else {
     requester.handle(*qp, packet);

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/cells.hpp"
+#include "model/ethernet/ipoib.hpp"
 #include "model/ethernet/port_counters.hpp"
 #include "model/ethernet/send_queues.hpp"
 #include "model/steering/flow_key.hpp"
@@ -53,6 +54,11 @@ class Outlet final : public FrameOutlet {
   std::span<std::byte> next() override { return buffer_; }
   void send(std::size_t length) override {
     require(length >= kEthernetBytes && length <= buffer_.size());
+  }
+  DatagramFate send_datagram(std::uint32_t /*qpn*/, prm::ConstView<prm::mlx5_wqe_av> /*address*/,
+                             std::span<const std::byte> payload) override {
+    require(payload.size() >= kIpoibHeaderBytes && payload.size() <= kMaxMtuBytes);
+    return DatagramFate::Sent;
   }
 
  private:

@@ -270,6 +270,26 @@ TEST_F(ReceiveTargetsTest, Completion_SaysWhatTheParserSaw) {
   EXPECT_EQ(seen().get<"srqn">(), 0x123U);
 }
 
+TEST_F(ReceiveTargetsTest, DatagramOfIpOverInfiniBand_StandsBehindItsGrhAndNamesItsInterface) {
+  make_ready();
+  post(1024, lkey_);
+  const auto frame = finished({.udp = true, .payload = 100});
+  std::vector<std::byte> bytes(40, std::byte{0x6a});  // a GRH
+  bytes.insert(bytes.end(), {frame[12], frame[13], std::byte{0}, std::byte{0}});
+  bytes.insert(bytes.end(), frame.begin() + 14, frame.end());
+  const IpoibDatagram datagram{bytes, frame, 0x42, 0x10000043, 7};
+  targets_.deliver(tirn_, frame, {.flow_tag = 5, .datagram = &datagram});
+
+  EXPECT_EQ(completion().get<"byte_cnt">(), bytes.size());
+  EXPECT_EQ(completion().get<"flags_rqpn">(), 0x10000043U);
+  EXPECT_EQ(completion().get<"slid">(), 7U);
+  EXPECT_EQ(prm::cqe_qpn(completion().get<"sop_drop_qpn">()), 0x42U);
+  EXPECT_TRUE(
+      std::ranges::equal(std::span(memory_->bytes).subspan(kPayloadAt, bytes.size()), bytes));
+  EXPECT_EQ(seen().get<"hds_ip_ext">(), prm::kCqeL2Ok | prm::kCqeL3Ok | prm::kCqeL4Ok);
+  EXPECT_EQ(seen().get<"check_sum">(), fold_sum(ones_sum(std::span(frame).subspan(14))));
+}
+
 TEST_F(ReceiveTargetsTest, WrongTransportSum_IsDeliveredAndSaid) {
   make_ready();
   post(256, lkey_);

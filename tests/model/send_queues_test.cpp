@@ -47,6 +47,17 @@ class Outlet final : public FrameOutlet {
     --room;
     frames.emplace_back(buffer_.begin(), buffer_.begin() + static_cast<long>(length));
   }
+  DatagramFate send_datagram(std::uint32_t qpn, prm::ConstView<prm::mlx5_wqe_av> address,
+                             std::span<const std::byte> payload) override {
+    if (room == 0) return DatagramFate::NoRoom;
+    if (qpn != underlay) return DatagramFate::Refused;
+    --room;
+    q_key = static_cast<std::uint32_t>(address.get<"key">() >> 32);
+    frames.emplace_back(payload.begin(), payload.end());
+    return DatagramFate::Sent;
+  }
+  std::uint32_t underlay = 0;  // whose datagrams go
+  std::uint32_t q_key = 0;     // of the last one
   std::size_t room = 1000;
   std::vector<std::vector<std::byte>> frames;
 
@@ -66,6 +77,7 @@ struct Wqe {
   std::vector<std::uint32_t> pieces = {};
   std::uint32_t lkey = 0;
   std::uint32_t sqn = 0;
+  bool has_address = false;  // of a datagram, with Q_Key 0xb1b
 };
 
 class SendQueuesTest : public ::testing::Test {
@@ -93,9 +105,9 @@ class SendQueuesTest : public ::testing::Test {
     port_.mtu = 9022;
   }
 
-  Verdict create_tis() {
+  Verdict create_tis(std::uint32_t underlay = 0) {
     prm::Buffer<prm::tisc> context;
-    context.put<"transport_domain">(domain_).set<"prio", 2>();
+    context.put<"transport_domain">(domain_).set<"prio", 2>().put<"underlay_qpn">(underlay);
     return queues_.create_tis(prm::ConstView<prm::tisc>{context.all()}, tisn_);
   }
   Verdict create_sq() {
@@ -109,8 +121,8 @@ class SendQueuesTest : public ::testing::Test {
     in.put<"sqn">(sqn_).put<"sq_state">(from).put<"ctx.state">(to);
     return queues_.modify_sq(prm::ConstView<prm::modify_sq_in>{in.all()});
   }
-  void make_ready() {
-    ASSERT_TRUE(create_tis().ok());
+  void make_ready(std::uint32_t underlay = 0) {
+    ASSERT_TRUE(create_tis(underlay).ok());
     sqc_.put<"tis_num_0">(tisn_);
     ASSERT_TRUE(create_sq().ok());
     ASSERT_TRUE(modify(SqState::RST, SqState::RDY).ok());
@@ -120,9 +132,13 @@ class SendQueuesTest : public ::testing::Test {
     std::memcpy(memory_->bytes.data() + kPayloadAt, bytes.data(), bytes.size());
   }
   void post(Wqe wqe) {
-    std::vector<std::byte> bytes(32);
+    // struct mlx5i_tx_wqe of mlx5/core/ipoib/ipoib.h: 48 bytes of address and 16 of padding.
+    const std::size_t segment_at = wqe.has_address ? 16 + 48 + 16 : 16;
+    std::vector<std::byte> bytes(segment_at + 16);
     const auto ctrl = prm::View<prm::mlx5_wqe_ctrl_seg>::at(bytes);
-    const auto segment = prm::View<prm::mlx5_wqe_eth_seg>::at(bytes, 16);
+    const auto segment = prm::View<prm::mlx5_wqe_eth_seg>::at(bytes, segment_at);
+    if (wqe.has_address)
+      prm::View<prm::mlx5_wqe_av>::at(bytes, 16).put<"key">(std::uint64_t{0xb1b} << 32);
     ctrl.put<"fm_ce_se">(static_cast<std::uint8_t>(wqe.signaled ? prm::kCtrlCqUpdate : 0));
     segment.put<"cs_flags">(wqe.cs_flags);
     segment.put<"mss">(wqe.mss);
@@ -130,8 +146,8 @@ class SendQueuesTest : public ::testing::Test {
     segment.put<"inline_hdr_sz">(
         wqe.header.empty() ? wqe.inline_or_insert : static_cast<std::uint16_t>(wqe.header.size()));
     for (std::size_t i = 0; i < wqe.header.size(); ++i) {
-      if (30 + i >= bytes.size()) bytes.resize(bytes.size() + 16);
-      bytes[30 + i] = wqe.header[i];
+      if (segment_at + 14 + i >= bytes.size()) bytes.resize(bytes.size() + 16);
+      bytes[segment_at + 14 + i] = wqe.header[i];
     }
     std::uint64_t from = iova_ + kPayloadAt;
     for (const std::uint32_t size : wqe.pieces) {
@@ -286,6 +302,98 @@ TEST_F(SendQueuesTest, LargeSendWithoutRoom_GoesOnWhereItWas) {
   ASSERT_EQ(outlet_.frames.size(), 3U);
   EXPECT_EQ(load_be16(&outlet_.frames[2][34 + 6]), 205U);  // the third's sequence number
   EXPECT_TRUE(is_completed(0));
+}
+
+/// What the IPoIB form of an Ethernet frame is.
+std::vector<std::byte> as_datagram(const std::vector<std::byte>& frame) {
+  std::vector<std::byte> datagram{frame[12], frame[13], std::byte{0}, std::byte{0}};
+  datagram.insert(datagram.end(), frame.begin() + 14, frame.end());
+  return datagram;
+}
+
+TEST_F(SendQueuesTest, TisOfAnUnderlay_SendsTheSameAsIpOverInfiniBand) {
+  outlet_.underlay = 0x42;
+  make_ready(0x42);
+  const auto frame = build_frame({.udp = true, .payload = 100});
+  const auto datagram = as_datagram(frame);
+  put_payload(datagram);
+  post({.cs_flags = prm::kEthL3Csum | prm::kEthL4Csum,
+        .pieces = {static_cast<std::uint32_t>(datagram.size())},
+        .has_address = true});
+  ring();
+  auto finished = frame;
+  fill_checksums(finished, prm::kEthL3Csum | prm::kEthL4Csum);
+  ASSERT_EQ(outlet_.frames.size(), 1U);
+  EXPECT_EQ(outlet_.frames[0], as_datagram(finished));
+  EXPECT_EQ(outlet_.q_key, 0xb1bU);
+  EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ);
+}
+
+TEST_F(SendQueuesTest, LargeSendOfAnUnderlay_IsCutAsOneOfEthernetIs) {
+  const auto whole = build_frame({.payload = 2500});
+  const std::size_t headers = whole.size() - 2500;
+  put_payload(std::span(whole).subspan(headers));
+  const auto large = [&](std::vector<std::byte> header, bool has_address) {
+    post({.opcode = prm::number(prm::EthernetWqeOpcode::LSO),
+          .mss = 1000,
+          .header = std::move(header),
+          .pieces = {2500},
+          .has_address = has_address});
+    ring();
+  };
+  make_ready();
+  const auto head =
+      std::vector<std::byte>(whole.begin(), whole.begin() + static_cast<long>(headers));
+  large(head, false);
+  const auto segments = std::exchange(outlet_.frames, {});
+  ASSERT_EQ(segments.size(), 3U);
+
+  outlet_.underlay = 0x42;
+  posted_ = 0;
+  make_ready(0x42);
+  large(as_datagram(head), true);
+  ASSERT_EQ(outlet_.frames.size(), 3U);
+  EXPECT_EQ(outlet_.frames[0], as_datagram(segments[0]));
+  EXPECT_EQ(outlet_.frames[1], as_datagram(segments[1]));
+  EXPECT_EQ(outlet_.frames[2], as_datagram(segments[2]));
+}
+
+TEST_F(SendQueuesTest, DatagramOfAQueuePairThatIsNone_IsAnError) {
+  make_ready(0x42);
+  post({.pieces = {64}, .has_address = true});
+  ring();
+  EXPECT_EQ(syndrome(0), prm::CqeSyndrome::LOCAL_QP_OP_ERR);
+  EXPECT_TRUE(outlet_.frames.empty());
+}
+
+TEST_F(SendQueuesTest, DatagramWithoutItsHeader_IsTooShort) {
+  outlet_.underlay = 0x42;
+  make_ready(0x42);
+  post({.pieces = {3}, .has_address = true});
+  ring();
+  EXPECT_EQ(syndrome(0), prm::CqeSyndrome::LOCAL_LENGTH_ERR);
+}
+
+TEST_F(SendQueuesTest, DatagramLongerThanAnMtu_IsTooLong) {
+  outlet_.underlay = 0x42;
+  make_ready(0x42);
+  post({.pieces = {4097}, .has_address = true});
+  ring();
+  EXPECT_EQ(syndrome(0), prm::CqeSyndrome::LOCAL_LENGTH_ERR);
+}
+
+TEST_F(SendQueuesTest, DatagramWithoutRoom_GoesWhenThereIsSome) {
+  outlet_.underlay = 0x42;
+  outlet_.room = 0;
+  make_ready(0x42);
+  post({.pieces = {64}, .has_address = true});
+  ring();
+  EXPECT_TRUE(outlet_.frames.empty());
+  outlet_.room = 1;
+  queues_.room();
+  while (scheduler_.loop().step(0)) {
+  }
+  EXPECT_EQ(outlet_.frames.size(), 1U);
 }
 
 TEST_F(SendQueuesTest, Unsignaled_CompletesNothing) {

@@ -75,7 +75,10 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
           dma_, 4, [](void*, prm::HealthSyndrome) {}, nullptr),
       scheduler_(std::make_unique<Scheduler>(shared_loop(*wire_, 1))),
       cqs_(dma_, eqs_, *scheduler_, 8),
-      mkeys_(12) {
+      mkeys_(12),
+      flows_({&no_behaviours, port_type, [](void*, std::uint32_t) { return true; },
+              [](void*, std::uint32_t) { return true; }, [](void*, std::uint32_t) { return false; },
+              this}) {
   dma_.set_bus_master(true);
   port_.type = port_type;
   port_.lid = kHostLid;
@@ -89,6 +92,15 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   deps.flows = &flows_;
   deps.shared_receives = &shared_receives_;
   deps.groups = &groups_;
+  deps.deliver_datagram = [this](const FlowDecision& decision, const IpoibDatagram& datagram,
+                                 bool is_own) {
+    datagrams_.push_back({decision.to.tirn,
+                          datagram.qpn,
+                          datagram.flags_rqpn,
+                          datagram.slid,
+                          is_own,
+                          {datagram.bytes.begin(), datagram.bytes.end()}});
+  };
   deps.behaviours = &behaviours_;
   deps.host_endian_atomics = &host_endian_atomics_;
   TransportOptions options;
@@ -217,6 +229,7 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"primary_address_path.vhca_port_num">(1).put<"q_key">(options.q_key);
   qpc.put<"xrcd">(options.xrcd).put<"no_sq">(options.no_sq);
   qpc.put<"block_lb_mc">(options.block_lb_mc);
+  if (options.is_underlay) qpc.set<"ulp_stateless_offload_mode", 2>();
   qpc.put<"primary_address_path.ack_timeout">(options.ack_timeout);
   qpc.put<"primary_address_path.src_addr_index">(options.src_addr_index);
   qpc.put<"primary_address_path.eth_prio">(options.eth_prio);

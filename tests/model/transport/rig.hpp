@@ -80,6 +80,7 @@ struct QpOptions {
   std::uint32_t xrcd = 0;   // of XRC
   bool no_sq = false;
   bool block_lb_mc = false;
+  bool is_underlay = false;  // no queues: ulp_stateless_offload_mode 2
 };
 
 struct Cqe {
@@ -230,6 +231,16 @@ class Host {
   void join(const Gid& group, std::uint32_t qpn);
   void leave(const Gid& group, std::uint32_t qpn);
   [[nodiscard]] FlowTables& flows() { return flows_; }
+  /// What came to a TIR as IP over InfiniBand.
+  struct Datagram {
+    std::uint32_t tirn = 0;
+    std::uint32_t qpn = 0;
+    std::uint32_t flags_rqpn = 0;
+    std::uint16_t slid = 0;
+    bool is_own = false;
+    std::vector<std::byte> bytes;
+  };
+  [[nodiscard]] const std::vector<Datagram>& datagrams() const { return datagrams_; }
 
  private:
   struct Queue {
@@ -261,7 +272,8 @@ class Host {
   MkeyTable mkeys_;
   QCounterTable q_counters_;
   PortSettings port_;
-  FlowTables flows_{{&no_behaviours}};
+  FlowTables flows_;
+  std::vector<Datagram> datagrams_;
   MulticastGroups groups_;
   UmemTable umems_{4};
   SharedReceives shared_receives_{dma_, eqs_, umems_};

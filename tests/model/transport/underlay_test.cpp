@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Underlay queue pairs, which have no queues: what a send queue sends in their name, and which
+// datagrams for them come to a TIR by their root of NIC_RX. Sequence and values of the set-up are
+// those of mlx5i_create_underlay_qp and mlx5i_init_underlay_qp of mlx5/core/ipoib/ipoib.c.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+
+#include "tests/model/flow_commands.hpp"
+#include "tests/model/transport/rig.hpp"
+
+namespace portcullis::model::testing {
+namespace {
+
+using prm::QpState;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr std::uint32_t kUnderlay = 0x42;
+constexpr std::uint32_t kSender = 0x40;
+constexpr std::uint32_t kTir = 9;
+constexpr std::uint32_t kQKey = 0xb1b;  // IB_DEFAULT_Q_KEY of ipoib.c
+constexpr std::size_t kNetwork = 40;
+constexpr Gid kGroup{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
+
+using Vector = std::array<std::uint8_t, 48>;
+/// To LID 0x1234 of QP 0x42, Q_Key 0xb1b, service level 5.
+constexpr Vector kToUnderlay{0, 0, 0x0b, 0x1b, 0, 0, 0, 0, 0x80, 0, 0, 0x42, 5, 0, 0x12, 0x34};
+/// To the group above of LID 0xc000.
+constexpr Vector kToGroup{0,    0,    0x0b, 0x1b, 0,    0, 0, 0, 0x80, 0xff, 0xff, 0xff,
+                          0,    0,    0xc0, 0x00, 0,    0, 0, 0, 0,    0,    0,    0,
+                          0,    0,    0,    1,    0x40, 0, 0, 0, 0xff, 0x12, 0x40, 0x1b,
+                          0xff, 0xff, 0,    0,    0,    0, 0, 0, 0xff, 0xff, 0xff, 0xff};
+
+class Underlay : public ::testing::Test {
+ protected:
+  Underlay() {
+    fill_pattern(source.bytes, 3);
+    source.bytes[0] = std::byte{0x08};  // IPoIB: IPv4
+    source.bytes[1] = source.bytes[2] = source.bytes[3] = std::byte{0};
+    host.connect(kSender, 0, {.service = prm::QpServiceType::UD, .q_key = kQKey});
+    EXPECT_TRUE(host.create(kUnderlay, underlay).ok());
+  }
+  void bring_up() {
+    ASSERT_TRUE(host.modify(kUnderlay, QpTransition::Rst2Init, 0, underlay).ok());
+    ASSERT_TRUE(host.modify(kUnderlay, QpTransition::Init2Rtr, 0, underlay).ok());
+    ASSERT_TRUE(host.modify(kUnderlay, QpTransition::Rtr2Rts, 0, underlay).ok());
+  }
+  /// A root of the queue pair's own that forwards all it is asked of to the TIR.
+  void give_root() {
+    Place place{prm::FlowTableType::NIC_RX, 0};
+    auto table = table_command(place.type, 4);
+    ASSERT_TRUE(host.flows()
+                    .create_table(place.type,
+                                  prm::ConstView<prm::flow_table_context>::at(
+                                      table.bytes<"flow_table_context">()),
+                                  place.table)
+                    .ok());
+    std::uint32_t group = 0;
+    const auto criterion = group_command(place, 0, 0, {.dst_qp = 0xffffff});
+    ASSERT_TRUE(host.flows()
+                    .create_group(prm::ConstView<prm::create_flow_group_in>(criterion.all()), group)
+                    .ok());
+    const auto entry = forwarding(entry_command(place, group, 0, {.dst_qp = kUnderlay}));
+    ASSERT_TRUE(host.flows()
+                    .set_entry(prm::ConstView<prm::set_fte_in>(entry.all()),
+                               destination(prm::FlowDestination::TIR, kTir))
+                    .ok());
+    const auto root = root_command(place, prm::FlowTableRootOpMod::SET, kUnderlay);
+    ASSERT_TRUE(
+        host.flows().set_root(prm::ConstView<prm::set_flow_table_root_in>(root.all())).ok());
+  }
+  /// A SEND of an ordinary queue pair, of `bytes` of the source.
+  void send(const Vector& vector, std::uint32_t bytes = 64) {
+    const std::array<Piece, 1> pieces{
+        Piece{std::bit_cast<std::uint64_t>(source.bytes.data()), bytes, key}};
+    const auto from = std::as_bytes(std::span(vector));
+    std::vector<std::byte> segments(from.begin(), from.end());
+    const std::vector<std::byte> data = segments_of(pieces);
+    segments.insert(segments.end(), data.begin(), data.end());
+    host.post_raw(kSender, prm::WqeOpcode::SEND, segments, /*signaled=*/false);
+    host.ring(kSender);
+    host.run();
+  }
+  /// The same in the underlay's name, as a send queue would.
+  DatagramFate send_as_underlay(const Vector& vector, std::uint32_t qpn = kUnderlay) {
+    const auto fate = host.transport().outlet().send_datagram(
+        qpn, prm::ConstView<prm::mlx5_wqe_av>::at(std::as_bytes(std::span(vector))),
+        source.bytes.first(64));
+    host.run();
+    return fate;
+  }
+
+  QpOptions underlay{
+      .service = prm::QpServiceType::UD, .mtu = {}, .q_key = kQKey, .is_underlay = true};
+  Host host{nullptr, "", PortType::InfiniBand};
+  Region source = host.map(8192);
+  std::uint32_t key = host.make_key(source, access::kLocalRead);
+};
+
+TEST_F(Underlay, Datagram_ComesToTheTirOfItsRootBehindFortyBytes) {
+  bring_up();
+  give_root();
+  send(kToUnderlay);
+  ASSERT_THAT(host.datagrams(), SizeIs(1));
+  const Host::Datagram& came = host.datagrams()[0];
+  EXPECT_EQ(came.tirn, kTir);
+  EXPECT_EQ(came.qpn, kUnderlay);
+  EXPECT_EQ(came.flags_rqpn, 0x05000000U | kSender);
+  EXPECT_EQ(came.slid, kHostLid);
+  EXPECT_TRUE(came.is_own);
+  ASSERT_EQ(came.bytes.size(), kNetwork + 64);
+  EXPECT_TRUE(std::ranges::equal(std::span(came.bytes).subspan(kNetwork), source.bytes.first(64)));
+}
+
+TEST_F(Underlay, WithoutARoot_DatagramIsLost) {
+  bring_up();
+  send(kToUnderlay);
+  EXPECT_THAT(host.datagrams(), IsEmpty());
+}
+
+TEST_F(Underlay, InReset_DatagramIsLost) {
+  give_root();
+  send(kToUnderlay);
+  EXPECT_THAT(host.datagrams(), IsEmpty());
+}
+
+TEST_F(Underlay, OfAnotherQKey_DatagramIsLost) {
+  bring_up();
+  give_root();
+  Vector other = kToUnderlay;
+  other[3] = 0x1c;
+  send(other);
+  EXPECT_THAT(host.datagrams(), IsEmpty());
+}
+
+TEST_F(Underlay, ShorterThanTheHeaderOfIpoib_DatagramIsLost) {
+  bring_up();
+  give_root();
+  send(kToUnderlay, 3);
+  EXPECT_THAT(host.datagrams(), IsEmpty());
+}
+
+TEST_F(Underlay, InAGroup_GetsWhatIsSentToIt) {
+  bring_up();
+  give_root();
+  host.join(kGroup, kUnderlay);
+  send(kToGroup);
+  ASSERT_THAT(host.datagrams(), SizeIs(1));
+  EXPECT_EQ(host.datagrams()[0].flags_rqpn, 0x10000000U | kSender);
+  EXPECT_EQ(host.datagrams()[0].bytes[24], std::byte{0xff});  // the GRH's destination
+}
+
+TEST_F(Underlay, SendQueue_SendsInItsName) {
+  bring_up();
+  give_root();
+  EXPECT_EQ(send_as_underlay(kToUnderlay), DatagramFate::Sent);
+  ASSERT_THAT(host.datagrams(), SizeIs(1));
+  EXPECT_EQ(host.datagrams()[0].flags_rqpn, 0x05000000U | kUnderlay);
+}
+
+TEST_F(Underlay, BeforeItMaySend_IsRefused) {
+  EXPECT_EQ(send_as_underlay(kToUnderlay), DatagramFate::Refused);
+}
+
+TEST_F(Underlay, QueuePairWithQueues_IsNone) {
+  EXPECT_EQ(send_as_underlay(kToUnderlay, kSender), DatagramFate::Refused);
+}
+
+TEST_F(Underlay, AddressThatThePortHasNot_IsRefused) {
+  bring_up();
+  Vector other = kToUnderlay;
+  other[13] = 1;  // path bits
+  EXPECT_EQ(send_as_underlay(other), DatagramFate::Refused);
+}
+
+TEST_F(Underlay, NeedsNoMemory) {
+  prm::Buffer<prm::qpc> context;
+  context.put<"st">(prm::QpServiceType::UD).set<"ulp_stateless_offload_mode", 2>();
+  EXPECT_EQ(Transport::work_queue_bytes(prm::ConstView<prm::qpc>(context.all())), 0U);
+}
+
+}  // namespace
+}  // namespace portcullis::model::testing
