@@ -120,7 +120,7 @@ prm::Buffer<prm::atomic_caps> offered_atomics(bool host_endian) {
 }
 
 /// What a network interface asks for (mlx5_eth_supported of mlx5/core/dev.c), and no more.
-prm::Buffer<prm::per_protocol_networking_offload_caps> offered_ethernet(bool offers) {
+prm::Buffer<prm::per_protocol_networking_offload_caps> offered_frames(bool offers) {
   prm::Buffer<prm::per_protocol_networking_offload_caps> c;
   if (!offers) return c;
   c.set<"csum_cap", 1>().set<"vlan_cap", 1>().set<"wqe_vlan_insert", 1>();
@@ -262,7 +262,10 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
       general_max_(offered_general(port_type)),
       roce_max_(offered_roce(port_type)),
       flow_tables_(offered_flow_tables(behaviours.no_bth_opcode)),
-      ethernet_(offered_ethernet(behaviours.eth_offloads)) {
+      ethernet_(offered_frames(behaviours.eth_offloads && port_type == PortType::Ethernet)),
+      ipoib_(offered_frames(behaviours.eth_offloads && port_type == PortType::InfiniBand)) {
+  // No tags on InfiniBand.
+  ipoib_.set<"vlan_cap", 0>().set<"wqe_vlan_insert", 0>();
   if (behaviours.eth_offloads && port_type == PortType::Ethernet)
     general_max_.set<"eth_net_offloads", 1>();
   if (behaviours.eth_offloads && port_type == PortType::InfiniBand) {
@@ -283,6 +286,7 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
   narrow(profile, prm::CapType::ROCE, prm::CapMode::GET_MAX, roce_max_);
   narrow(profile, prm::CapType::FLOW_TABLE, prm::CapMode::GET_CUR, flow_tables_);
   narrow(profile, prm::CapType::ETHERNET_OFFLOADS, prm::CapMode::GET_CUR, ethernet_);
+  narrow(profile, prm::CapType::IPOIB_ENHANCED_OFFLOADS, prm::CapMode::GET_CUR, ipoib_);
   general_start_ = general_max_;
   general_start_.set<"cmdif_checksum", 0>().set<"disable_link_up", 0>();
   narrow(profile, prm::CapType::GENERAL, prm::CapMode::GET_CUR, general_start_);
@@ -318,14 +322,24 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
     std::ranges::copy(flow_tables_.all(), capability.begin());
     return {};
   }
-  if (type == prm::CapType::ETHERNET_OFFLOADS || type == prm::CapType::IPOIB_ENHANCED_OFFLOADS) {
+  if (type == prm::CapType::ETHERNET_OFFLOADS) {
     std::ranges::copy(ethernet_.all(), capability.begin());
+    return {};
+  }
+  if (type == prm::CapType::IPOIB_ENHANCED_OFFLOADS) {
+    std::ranges::copy(ipoib_.all(), capability.begin());
     return {};
   }
   // All zero, as roce_cap of an InfiniBand port: who asks for it without looking at device_memory
   // first ran on cards (tests/test_mlx5_dm_ops.py of rdma-core).
   if (type == prm::CapType::DEV_MEM) return {};
   return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchType);
+}
+
+bool Capabilities::offers(prm::CapType type) const noexcept {
+  if (type == prm::CapType::ETHERNET_OFFLOADS) return general_.get<"eth_net_offloads">() != 0;
+  return type == prm::CapType::IPOIB_ENHANCED_OFFLOADS &&
+         general_.get<"ipoib_enhanced_offloads">() != 0;
 }
 
 Verdict Capabilities::set(prm::CapType type, std::span<const std::byte> capability) {

@@ -48,6 +48,8 @@ class Capabilities {
   /// Every field must be what it is or at most its maximum; otherwise nothing changes. Of the
   /// atomic page only the byte order of results can be set, and the rest is passed over: Linux
   /// leaves it 0.
+  /// Whether the function has the queues of a network interface on this link layer.
+  [[nodiscard]] bool offers(prm::CapType type) const noexcept;
   Verdict set(prm::CapType type, std::span<const std::byte> capability);
 
   /// cmdif_checksum is 3: input is verified, output is signed.
@@ -75,7 +77,8 @@ class Capabilities {
   prm::Buffer<prm::roce_cap> roce_start_;
   prm::Buffer<prm::roce_cap> roce_;
   prm::Buffer<prm::flow_table_nic_cap> flow_tables_;                 // read only
-  prm::Buffer<prm::per_protocol_networking_offload_caps> ethernet_;  // read only
+  prm::Buffer<prm::per_protocol_networking_offload_caps> ethernet_;  // read only, as the next
+  prm::Buffer<prm::per_protocol_networking_offload_caps> ipoib_;
   bool host_endian_atomics_ = false;
 };
 

@@ -17,12 +17,15 @@ enum Refusal : std::uint32_t { kNoSuchPd = 0xe10001, kNoSuchCq, kNoSuchUar, kNoS
 Verdict create_tis(Core& core, const Request<prm::create_tis_in, prm::create_tis_out>& request) {
   const auto context = prm::ConstView<prm::tisc>::at(request.in.bytes<"ctx">());
   const std::uint32_t underlay = context.get<"underlay_qpn">();
-  if (underlay != 0 && !core.qps.contains(underlay))
+  const auto named = core.qps.find(underlay);
+  if (underlay != 0 && (named == core.qps.end() || !named->second.is_underlay))
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUnderlay);
   std::uint32_t number = 0;
   const Verdict verdict = core.send_queues.create_tis(context, number);
-  if (verdict.ok()) static_cast<void>(request.out.try_set<"tisn">(number));
-  return verdict;
+  if (!verdict.ok()) return verdict;
+  if (underlay != 0) core.underlay_references.add(underlay);
+  static_cast<void>(request.out.try_set<"tisn">(number));
+  return {};
 }
 
 Verdict modify_tis(Core& core, const Request<prm::modify_tis_in, prm::modify_tis_out>& request) {
@@ -35,7 +38,13 @@ Verdict query_tis(Core& core, const Request<prm::query_tis_in, prm::query_tis_ou
 }
 
 Verdict destroy_tis(Core& core, const Request<prm::destroy_tis_in, prm::destroy_tis_out>& request) {
-  return core.send_queues.destroy_tis(request.in.get<"tisn">());
+  prm::Buffer<prm::tisc> context;
+  const std::uint32_t number = request.in.get<"tisn">();
+  static_cast<void>(core.send_queues.query_tis(number, context.view()));
+  const Verdict verdict = core.send_queues.destroy_tis(number);
+  if (const std::uint32_t underlay = context.get<"underlay_qpn">(); verdict.ok() && underlay != 0)
+    core.underlay_references.drop(underlay);
+  return verdict;
 }
 
 Verdict create_sq(Core& core, const Request<prm::create_sq_in, prm::create_sq_out>& request) {
@@ -44,7 +53,8 @@ Verdict create_sq(Core& core, const Request<prm::create_sq_in, prm::create_sq_ou
   const std::uint32_t cqn = context.get<"cqn">();
   const std::uint32_t uar = context.get<"wq.uar_page">();
   // 0 is none, which mlx5_wc_create_sq of mlx5/core/wc.c names on an InfiniBand port.
-  if (pd != 0 && !core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  const bool has_none = pd == 0 && core.port.type == PortType::InfiniBand;
+  if (!has_none && !core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
   if (!core.cqs.exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
   if (!core.uars.contains(uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
   std::uint32_t number = 0;

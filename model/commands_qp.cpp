@@ -25,6 +25,7 @@ enum Refusal : std::uint32_t {
   kNoSuchCounters,
   kNoSuchSrq,
   kNoSuchDomain,
+  kInUse,
 };
 
 /// A REG_UMR QP is created without a protection domain: create_kernel_qp of mlx5_ib/qp.c.
@@ -134,6 +135,10 @@ Verdict create_qp(Core& core, const CreateQp& request) {
   // create_qp_start_hint and ece_support are not offered.
   if (request.in.get<"input_qpn">() != 0 || request.in.get<"ece">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const bool wants_underlay = context.get<"ulp_stateless_offload_mode">() == kUnderlayMode;
+  const bool offers_underlay = core.capabilities.offers(prm::CapType::IPOIB_ENHANCED_OFFLOADS);
+  if (wants_underlay && !(offers_underlay && is_underlay(context)))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   // A umem that is named and not said to be valid: a field in the wrong place.
   if ((request.in.get<"wq_umem_valid">() == 0 &&
        (request.in.get<"wq_umem_id">() | request.in.get<"wq_umem_offset">()) != 0) ||
@@ -153,7 +158,7 @@ Verdict create_qp(Core& core, const CreateQp& request) {
   if (const Verdict verdict = find_shared_receives(core, context, references.shared_receives);
       !verdict.ok())
     return verdict;
-  if (is_underlay(context)) references = {.has_uar = false, .is_underlay = true};
+  if (wants_underlay) references = {.has_uar = false, .is_underlay = true};
   if (const Verdict verdict = check_references(core, references, has_pd(context)); !verdict.ok())
     return verdict;
   QpCreate create{0, request.in.get<"opt_param_mask">(), context, {}};
@@ -191,6 +196,7 @@ Verdict destroy_qp(Core& core, const Request<prm::destroy_qp_in, prm::destroy_qp
   const std::uint32_t qpn = request.in.get<"qpn">();
   const auto found = core.qps.find(qpn);
   if (found == core.qps.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  if (core.underlay_references.any(qpn)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
   if (const Verdict verdict = core.transport->destroy_qp(qpn); !verdict.ok()) return verdict;
   const QpReferences references = found->second;
   core.qps.erase(found);

@@ -236,8 +236,8 @@ void Core::drop_objects() {
   uar_ids.clear();
   pd_ids.clear();
   qp_ids.clear();
-  for (References* references :
-       {&uar_references, &pd_references, &eq_references, &cq_references, &q_counter_references})
+  for (References* references : {&uar_references, &pd_references, &eq_references, &cq_references,
+                                 &q_counter_references, &underlay_references})
     references->clear();
   used_uars_.clear();
   page_waits_.fill(PageWait::None);

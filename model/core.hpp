@@ -162,6 +162,7 @@ class Core {
   std::unordered_map<std::uint32_t, UmemUse> mkey_umems;
   References uar_references;
   References pd_references;
+  References underlay_references;  // of queue pairs, by TISs
   References eq_references;
   References cq_references;
   References q_counter_references;

@@ -12,10 +12,17 @@
 
 namespace portcullis::model {
 
+/// A SEND of an underlay queue pair.
+struct UnderlayDatagram {
+  std::uint32_t qpn = 0;
+  prm::ConstView<prm::mlx5_wqe_av> address;
+  std::span<const std::byte> payload;
+  bool is_solicited = false;
+};
 /// What became of a datagram.
 enum class DatagramFate : std::uint8_t {
   Sent,
-  NoRoom,   // as of next()
+  NoRoom,   // on the wire; see next()
   Refused,  // its queue pair or its address does not allow it
 };
 
@@ -27,9 +34,7 @@ class FrameOutlet {
   [[nodiscard]] virtual std::span<std::byte> next() = 0;
   /// The first `length` bytes of what next() gave go out.
   virtual void send(std::size_t length) = 0;
-  /// A SEND of the underlay queue pair `qpn`.
-  virtual DatagramFate send_datagram(std::uint32_t qpn, prm::ConstView<prm::mlx5_wqe_av> address,
-                                     std::span<const std::byte> payload) = 0;
+  virtual DatagramFate send_datagram(const UnderlayDatagram& datagram) = 0;
 };
 
 }  // namespace portcullis::model

@@ -196,7 +196,7 @@ const WqeError* SendQueues::build(const Sq& sq, const Work& work, std::span<std:
     std::memcpy(&frame[front], &wqe_.bytes[work.header_at], work.header_bytes);
   if (!gather(sq, sq.segment.offset, frame.subspan(front + work.header_bytes)))
     return &wqe_error::kLocalProtection;
-  if (front != 0) make_ethernet(frame);
+  const std::uint32_t ipoib = front != 0 ? make_ethernet(frame) : 0;
   std::uint8_t checksums = work.cs_flags;
   if (work.mss != 0) {
     if (!make_segment(frame, front + work.header_bytes, sq.segment))
@@ -204,7 +204,7 @@ const WqeError* SendQueues::build(const Sq& sq, const Work& work, std::span<std:
     checksums = kKnownChecksums;
   }
   fill_checksums(frame, checksums);
-  if (front != 0) make_ipoib(frame);
+  if (front != 0) make_ipoib(frame, ipoib);
   return nullptr;
 }
 
@@ -218,8 +218,10 @@ SendQueues::Step SendQueues::go_on(std::uint32_t number, Sq& sq, std::uint32_t p
 
 /// The next datagram of the WQE in wqe_: a payload of IP over InfiniBand.
 SendQueues::Step SendQueues::send_datagram(std::uint32_t number, Sq& sq, const Work& work) {
-  if (wqe_.length > std::uint64_t{1} << kLogMaxLso || work.tag)
+  if (work.tag) return fail(number, sq, wqe_error::kLocalQpOperation);
+  if (wqe_.length > std::uint64_t{1} << kLogMaxLso)
     return fail(number, sq, wqe_error::kLocalLength);
+  if (outlet_->next().empty()) return Step::NoRoom;
   const std::uint32_t part = take_part(sq, work);
   const std::size_t bytes = work.header_bytes + part;
   if (bytes < kIpoibHeaderBytes || bytes > kMaxMtuBytes)
@@ -231,7 +233,8 @@ SendQueues::Step SendQueues::send_datagram(std::uint32_t number, Sq& sq, const W
   const auto address =
       prm::ConstView<prm::mlx5_wqe_av>::at(std::span<const std::byte>(wqe_.bytes), kBehindControl);
   const DatagramFate fate =
-      outlet_->send_datagram(sq.underlay_qpn, address, frame.subspan(kIpoibShift));
+      outlet_->send_datagram({sq.underlay_qpn, address, frame.subspan(kIpoibShift),
+                              (wqe_.fm_ce_se & prm::kCtrlSolicited) != 0});
   if (fate == DatagramFate::NoRoom) return Step::NoRoom;
   if (fate == DatagramFate::Refused) return fail(number, sq, wqe_error::kLocalQpOperation);
   return go_on(number, sq, part);

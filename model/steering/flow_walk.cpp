@@ -87,7 +87,7 @@ FlowDecision FlowTables::admit(std::span<const std::byte> frame, std::uint32_t q
 
 FlowDecision FlowTables::admit_datagram(std::span<const std::byte> frame, std::uint32_t qpn) {
   const auto root = underlay_roots_.find(qpn);
-  if (root == underlay_roots_.end()) return {};
+  if (root == underlay_roots_.end() || deps_.behaviours->underlay_root_inert) return {};
   FlowKey key = flow_key(frame, PortType::Ethernet);
   static_cast<void>(key.misc().try_set<"bth_dst_qp">(qpn));
   return decide(walk(root->second.table, key, frame.size(), /*underlay=*/true));

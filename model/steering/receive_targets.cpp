@@ -293,6 +293,7 @@ void ReceiveTargets::fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> 
     completion.is_datagram = true;
     completion.flags_rqpn = datagram->flags_rqpn;
     completion.slid = datagram->slid;
+    completion.solicited = datagram->is_solicited;
   }
   if (readable && scatter(rq, pieces_, frame)) {
     completion.opcode = prm::CqeOpcode::RESP_SEND;
@@ -313,8 +314,10 @@ void ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::byte> fram
   const auto found = tirs_.find(tirn);
   if (found == tirs_.end() || frame.size() < kEthernetBytes) return lose(nullptr);
   const Tir& tir = found->second;
-  const auto comes_back =
-      cast_of(frame) == Cast::Unicast ? prm::SelfLoopback::UNICAST : prm::SelfLoopback::MULTICAST;
+  const IpoibDatagram* const datagram = arrival.datagram;
+  const bool is_unicast =
+      datagram != nullptr ? !datagram->is_of_group : cast_of(frame) == Cast::Unicast;
+  const auto comes_back = is_unicast ? prm::SelfLoopback::UNICAST : prm::SelfLoopback::MULTICAST;
   if (arrival.is_own && (tir.self_loopback & prm::number(comes_back)) == 0) return;
   const FrameFacts facts = facts_of(frame);
   const RssHash hash = rss_hash(frame, facts, tir.rule);
@@ -324,7 +327,6 @@ void ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::byte> fram
   CqeFields fields;
   fields.put<"rss_hash_result">(hash.value).put<"rss_hash_type">(hash.type);
   // By the number mlx5i_complete_rx_cqe of en_rx.c finds the interface.
-  const IpoibDatagram* const datagram = arrival.datagram;
   fields.put<"sop_drop_qpn">(datagram != nullptr ? datagram->qpn : arrival.flow_tag);
   const auto taken = look_at(rq, frame, facts, fields);
   fill(rq, rqn, datagram != nullptr ? datagram->bytes : taken, fields, datagram);

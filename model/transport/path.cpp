@@ -126,6 +126,17 @@ std::optional<Path> resolve_address(prm::ConstView<prm::mlx5_wqe_av> address,
   return path;
 }
 
+bool set_address(Qp& qp, prm::ConstView<prm::mlx5_wqe_av> address, const PortSettings& port) {
+  const std::optional<Path> path = resolve_address(address, port);
+  if (!path) return false;
+  qp.path = *path;
+  // On the lane of subnet management, if it is of QP 0.
+  if (qp.wire_qpn == prm::kQp0) qp.path.virtual_lane = kManagementLane;
+  qp.frame = FrameTemplate(qp.path);
+  qp.force_loopback = (address.get<"fl_mlid">() & prm::kAvForceLoopback) != 0;
+  return true;
+}
+
 std::uint32_t q_key_of(prm::ConstView<prm::mlx5_wqe_av> address, std::uint32_t own) noexcept {
   constexpr std::uint32_t kControlled = 0x80000000;
   const auto q_key = static_cast<std::uint32_t>(address.get<"key">() >> 32);

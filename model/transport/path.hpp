@@ -8,6 +8,7 @@
 
 #include "model/port_settings.hpp"
 #include "model/transport/frame.hpp"
+#include "model/transport/qp.hpp"
 #include "prm/qp_commands.hpp"
 #include "prm/view.hpp"
 #include "prm/wqe.hpp"
@@ -26,6 +27,10 @@ namespace portcullis::model {
 /// short vector has no GRH and no MAC: nothing on Ethernet.
 [[nodiscard]] std::optional<Path> resolve_address(prm::ConstView<prm::mlx5_wqe_av> address,
                                                   const PortSettings& port);
+
+/// Makes `address` that of the next datagram of `qp`: path, frame and whether it comes back. False
+/// as resolve_address().
+bool set_address(Qp& qp, prm::ConstView<prm::mlx5_wqe_av> address, const PortSettings& port);
 
 /// The Q_Key for it. One with its highest bit set stands for `own`, the queue pair's (InfiniBand,
 /// Q_Keys that are "controlled").

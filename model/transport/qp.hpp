@@ -149,12 +149,16 @@ struct ReceiveState {
   ReceiveOwner xrc_owner;
 };
 
-/// Whether the queue pair has no queues, hence neither PD, CQs nor UAR: what send queues send whose
-/// TIS names it (tisc.underlay_qpn), and what its root of NIC_RX forwards, is IP over InfiniBand of
-/// its number (mlx5i_create_underlay_qp of mlx5/core/ipoib/ipoib.c).
+inline constexpr std::uint32_t kUnderlayMode = 2;  // MLX5_QP_ENHANCED_ULP_STATELESS_MODE
+
+/// Whether the context asks for an underlay queue pair: one of UD without queues, hence with
+/// neither PD, CQs nor UAR. What send queues send whose TIS names it (tisc.underlay_qpn), and what
+/// its root of NIC_RX forwards, is IP over InfiniBand of its number (mlx5i_create_underlay_qp of
+/// mlx5/core/ipoib/ipoib.c).
 [[nodiscard]] inline bool is_underlay(prm::ConstView<prm::qpc> context) noexcept {
-  constexpr std::uint32_t kEnhanced = 2;  // MLX5_QP_ENHANCED_ULP_STATELESS_MODE
-  return context.get<"ulp_stateless_offload_mode">() == kEnhanced;
+  return context.get<"ulp_stateless_offload_mode">() == kUnderlayMode &&
+         context.get<"st">() == prm::number(prm::QpServiceType::UD) &&
+         context.get<"rq_type">() == prm::number(prm::QpRqType::NON_ZERO_RQ);
 }
 
 /// A thousand of these do not fit the cache of a core, so what a packet needs stands in few lines:

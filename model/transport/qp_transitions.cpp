@@ -265,14 +265,17 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   qp->service = service;
   qp->transport = transport_of(service);
   if (qp->is_xrc()) qp->xrcd = context.get<"xrcd">();
-  qp->pd = context.get<"pd">();
-  qp->cqn_snd = context.get<"cqn_snd">();
-  qp->cqn_rcv = context.get<"cqn_rcv">();
-  qp->uar = context.get<"uar_page">();
   qp->user_index = context.get<"user_index">();
   qp->doorbell_record = record;
-  qp->is_underlay = is_underlay(context) && qp->is_datagram();
-  qp->has_sq = context.get<"no_sq">() == 0 && !is_underlay(context);
+  qp->is_underlay = is_underlay(context);
+  qp->has_sq = context.get<"no_sq">() == 0 && !qp->is_underlay;
+  // What an underlay names nobody has looked at.
+  if (!qp->is_underlay) {
+    qp->pd = context.get<"pd">();
+    qp->cqn_snd = context.get<"cqn_snd">();
+    qp->cqn_rcv = context.get<"cqn_rcv">();
+    qp->uar = context.get<"uar_page">();
+  }
   qp->rlky = context.get<"rlky">() != 0;
   if (const std::uint64_t receive_bytes = receive_queue_bytes(context); receive_bytes != 0) {
     qp->rq.pages = pages;

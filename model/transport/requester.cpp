@@ -237,17 +237,9 @@ bool Requester::load(Qp& qp, const Message& message) {
   return true;
 }
 
-/// The next packet goes where the WQE in wqe_ says; on the lane of subnet management, if it is of
-/// QP 0.
+/// The next packet goes where the WQE in wqe_ says.
 bool Requester::address(Qp& qp) const {
-  const auto to = address_of(wqe_);
-  std::optional<Path> path = resolve_address(to, *engine_->deps.port);
-  if (!path) return false;
-  if (qp.wire_qpn == prm::kQp0) path->virtual_lane = kManagementLane;
-  qp.path = *path;
-  qp.frame = FrameTemplate(*path);
-  qp.force_loopback = (to.get<"fl_mlid">() & prm::kAvForceLoopback) != 0;
-  return true;
+  return set_address(qp, address_of(wqe_), *engine_->deps.port);
 }
 
 Requester::Step Requester::send_packet(Qp& qp, Message& message) {

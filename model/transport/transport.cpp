@@ -22,6 +22,7 @@ namespace {
 constexpr std::uint32_t kNoSuchQp = 0x500001;
 constexpr std::uint32_t kQpnInUse = 0x500002;
 constexpr std::uint32_t kNoForcedLoopback = 0x500003;
+constexpr std::uint32_t kNothingToDrain = 0x500004;
 
 /// P_Keys match in their low 15 bits, and one side is a full member, as ours is (pkey_match of
 /// rxe_verbs.h).
@@ -80,8 +81,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   void take(std::span<const std::byte> frame, bool is_own);
   [[nodiscard]] std::span<std::byte> next() override;
   void send(std::size_t length) override { wire->send(engine.port, length); }
-  DatagramFate send_datagram(std::uint32_t qpn, prm::ConstView<prm::mlx5_wqe_av> address,
-                             std::span<const std::byte> payload) override;
+  DatagramFate send_datagram(const UnderlayDatagram& datagram) override;
   void accept(const Packet& packet);
   void room() override;
   static void hand_out_room(void* state, std::uint64_t argument);
@@ -94,6 +94,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   [[nodiscard]] bool is_ethernet_alone(bool is_own) const noexcept;
   [[nodiscard]] bool is_for_port(const Packet& packet) const noexcept;
   [[nodiscard]] bool is_from_port(const Packet& packet) const noexcept;
+  [[nodiscard]] bool is_on_vlan(const Packet& packet) const noexcept;
   [[nodiscard]] bool has_groups() const noexcept;
   void take_copy(std::span<const std::byte> frame, bool is_own);
   void accept_of_group(const Packet& packet);
@@ -142,25 +143,21 @@ std::span<std::byte> Transport::State::next() {
   return {};
 }
 
-DatagramFate Transport::State::send_datagram(std::uint32_t qpn,
-                                             prm::ConstView<prm::mlx5_wqe_av> address,
-                                             std::span<const std::byte> payload) {
-  Qp* const qp = qps.find(qpn);
+DatagramFate Transport::State::send_datagram(const UnderlayDatagram& datagram) {
+  Qp* const qp = qps.find(datagram.qpn);
   if (qp == nullptr || !qp->is_underlay || qp->state != prm::QpState::RTS)
     return DatagramFate::Refused;
-  const std::optional<Path> path = resolve_address(address, *engine.deps.port);
-  if (!path) return DatagramFate::Refused;
   if (next().empty()) return DatagramFate::NoRoom;
-  qp->path = *path;
-  qp->frame = FrameTemplate(*path);
+  if (!set_address(*qp, datagram.address, *engine.deps.port)) return DatagramFate::Refused;
   PacketHeader header;
   header.opcode = BthOpcode::SendOnly;
+  header.solicited = datagram.is_solicited;
   header.psn = std::exchange(qp->send.next_psn, psn_add(qp->send.next_psn, 1));
-  header.q_key = q_key_of(address, qp->q_key);
-  header.source_qpn = qpn;
-  std::ranges::copy(payload,
+  header.q_key = q_key_of(datagram.address, qp->q_key);
+  header.source_qpn = datagram.qpn;
+  std::ranges::copy(datagram.payload,
                     wire->next_buffer().subspan(qp->frame.payload_offset(header.opcode)).begin());
-  engine.transmit(*qp, header, payload.size());
+  engine.transmit(*qp, header, datagram.payload.size());
   return DatagramFate::Sent;
 }
 
@@ -369,8 +366,17 @@ bool Transport::State::is_from_port(const Packet& packet) const noexcept {
   const PortSettings& port = *engine.deps.port;
   if (port.type == PortType::InfiniBand) return packet.source_lid == port.lid;
   return std::ranges::any_of(port.roce, [&packet](const RoceAddress& entry) {
-    return entry.valid && entry.gid == packet.source_ip;
+    return entry.valid && entry.gid == packet.source_ip && vlan_of(entry) == packet.vlan_id();
   });
+}
+
+/// Whether a packet came on a VLAN, or on none, on which the port has an address at all.
+bool Transport::State::is_on_vlan(const Packet& packet) const noexcept {
+  const PortSettings& port = *engine.deps.port;
+  return port.type == PortType::InfiniBand ||
+         std::ranges::any_of(port.roce, [&packet](const RoceAddress& entry) {
+           return entry.valid && vlan_of(entry) == packet.vlan_id();
+         });
 }
 
 /// Each member gets it. That qpc.block_lb_mc keeps from a member what its own port sent, and
@@ -380,7 +386,8 @@ void Transport::State::accept_of_group(const Packet& packet) {
   const auto* const members = has_groups() ? engine.deps.groups->members(packet.dest_ip) : nullptr;
   const bool is_own = is_from_port(packet);
   bool is_taken = false;
-  if (members != nullptr && pkey_matches(packet.pkey) && packet.info().is_request()) {
+  if (members != nullptr && is_on_vlan(packet) && pkey_matches(packet.pkey) &&
+      packet.info().is_request()) {
     for (const std::uint32_t qpn : *members) {
       Qp* const qp = qps.find(qpn);
       if (qp == nullptr || !qp->is_datagram() || packet.transport() != qp->transport) continue;
@@ -415,8 +422,9 @@ void Transport::State::accept_underlay(const Qp& qp, const Packet& packet) {
           decision,
           {datagram, datagram_frame, qp.qpn,
            prm::flags_rqpn(packet.has_grh, packet.service_level, packet.source_qpn),
-           packet.source_lid},
+           packet.source_lid, packet.solicited, packet.dest_qpn == prm::kMulticastQpn},
           is_from_port(packet));
+    if (decision.kind == FlowDecision::Kind::Drop) ++deps.counters->frames_steered_away;
   }
   ++deps.counters->frames_dropped;
 }
@@ -489,6 +497,9 @@ Verdict Transport::modify_qp(const QpModify& request) {
     clear_connection(*qp);
     return {};
   }
+  // There is no send queue to drain.
+  if (request.transition == QpTransition::Rts2Sqd && qp->is_underlay)
+    return model::refuse(prm::CommandStatus::BAD_QP_STATE_ERR, kNothingToDrain);
   if (request.transition == QpTransition::Init2Rtr &&
       state_->engine.deps.behaviours->loopback == Loopback::Refused && request.context &&
       request.context->get<"primary_address_path.fl">() != 0)

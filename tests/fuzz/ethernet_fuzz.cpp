@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/cells.hpp"
 #include "model/ethernet/ipoib.hpp"
@@ -42,8 +43,10 @@ constexpr std::size_t kCompletions = 1, kSends = 2, kReceives = 3, kRecords = 4,
                       kUnmapped = 9, kPages = 10;
 constexpr std::byte kUntouched{0x5a};
 
-enum class Step : std::uint8_t { Send, Ring, Receive, Frame, Own, Restart };
-constexpr std::uint8_t kSteps = 6;
+enum class Step : std::uint8_t { Send, Ring, Receive, Frame, Own, Restart, Datagram };
+constexpr std::uint8_t kSteps = 7;
+/// In the first byte of an input: the queue sends IP over InfiniBand.
+constexpr std::byte kUnderlay{0x80};
 
 void require(bool held) {
   if (!held) std::abort();
@@ -55,9 +58,9 @@ class Outlet final : public FrameOutlet {
   void send(std::size_t length) override {
     require(length >= kEthernetBytes && length <= buffer_.size());
   }
-  DatagramFate send_datagram(std::uint32_t /*qpn*/, prm::ConstView<prm::mlx5_wqe_av> /*address*/,
-                             std::span<const std::byte> payload) override {
-    require(payload.size() >= kIpoibHeaderBytes && payload.size() <= kMaxMtuBytes);
+  DatagramFate send_datagram(const UnderlayDatagram& datagram) override {
+    require(datagram.payload.size() >= kIpoibHeaderBytes &&
+            datagram.payload.size() <= kMaxMtuBytes);
     return DatagramFate::Sent;
   }
 
@@ -71,7 +74,7 @@ struct alignas(kPageBytes) Memory {
 
 class World {
  public:
-  World() {
+  explicit World(bool is_underlay) : is_underlay_(is_underlay) {
     dma_.set_bus_master(true);
     std::ranges::fill(page(kUnmapped), kUntouched);
     iova_ = iommu_.map(std::span(memory_->bytes).first(kUnmapped * kPageBytes)).value();
@@ -94,7 +97,8 @@ class World {
 
   void run(std::span<const std::byte> input) {
     for (int i = 0; i < kMostSteps && input.size() >= kStepHeader; ++i) {
-      const auto step = static_cast<Step>(std::to_integer<std::uint8_t>(input[0]) % kSteps);
+      const auto step =
+          static_cast<Step>(std::to_integer<std::uint8_t>(input[0] & ~kUnderlay) % kSteps);
       const std::size_t said =
           std::to_integer<std::size_t>(input[1]) | std::to_integer<std::size_t>(input[2]) << 8;
       const std::size_t bytes = std::min(said, input.size() - kStepHeader);
@@ -120,7 +124,7 @@ class World {
   void make_sender() {
     require(domains_.allocate(domain_).ok());
     prm::Buffer<prm::tisc> tis;
-    tis.put<"transport_domain">(domain_);
+    tis.put<"transport_domain">(domain_).put<"underlay_qpn">(is_underlay_ ? 0x42 : 0);
     require(queues_.create_tis(prm::ConstView<prm::tisc>{tis.all()}, tisn_).ok());
     prm::Buffer<prm::sqc> sq;
     sq.put<"cqn">(cqn_).set<"flush_in_error_en", 1>().set<"tis_lst_sz", 1>();
@@ -178,10 +182,25 @@ class World {
         static_cast<void>(flow_key(bytes, PortType::Ethernet));
         targets_.deliver(tirn_, bytes, {.flow_tag = 1, .is_own = step == Step::Own});
         break;
+      case Step::Datagram:
+        deliver_datagram(bytes);
+        break;
       case Step::Restart:
         restart(bytes);
         break;
     }
+  }
+  /// A payload of IP over InfiniBand, as the transport hands it on.
+  void deliver_datagram(std::span<const std::byte> payload) {
+    if (payload.size() < kIpoibHeaderBytes || payload.size() > kMaxMtuBytes) return;
+    std::vector<std::byte> whole(grh::bytes), frame(kIpoibShift);
+    whole.insert(whole.end(), payload.begin(), payload.end());
+    frame.insert(frame.end(), payload.begin(), payload.end());
+    const std::uint32_t header = make_ethernet(frame);
+    const IpoibDatagram datagram{whole, frame, 0x42, 0x43, 7, true, false};
+    targets_.deliver(tirn_, frame, {.flow_tag = 1, .datagram = &datagram});
+    make_ipoib(frame, header);
+    require(std::ranges::equal(std::span(frame).subspan(kIpoibShift), payload));
   }
   /// A data segment with this key names memory from the payload on, under the key that there is.
   void point_into_payload(std::span<std::byte> ring) const {
@@ -219,6 +238,7 @@ class World {
   Outlet outlet_;
   SendQueues queues_{{&dma_, &mkeys_, &cqs_, &scheduler_, &domains_, &port_, &counters_}};
   ReceiveTargets targets_{{&dma_, &mkeys_, &cqs_, &scheduler_, &lost_}};
+  bool is_underlay_;
   Iova iova_ = 0;
   std::uint32_t cqn_ = 0, lkey_ = 0, domain_ = 0, tisn_ = 0, sqn_ = 0, rqn_ = 0, tirn_ = 0;
 };
@@ -226,6 +246,7 @@ class World {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
-  World().run(std::as_bytes(std::span(data, bytes)));
+  const auto input = std::as_bytes(std::span(data, bytes));
+  World(!input.empty() && (input[0] & kUnderlay) != std::byte{0}).run(input);
   return 0;
 }

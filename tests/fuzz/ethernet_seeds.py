@@ -5,7 +5,7 @@ import struct
 
 from data_path_seeds import step
 
-SEND, RING, RECEIVE, FRAME, OWN, RESTART = range(6)
+SEND, RING, RECEIVE, FRAME, OWN, RESTART, DATAGRAM = range(7)
 SEND_OPCODE, LSO, NOP = 0x0A, 0x0E, 0x00
 ANY_KEY = 0xFFFFFFFF
 MAC = bytes.fromhex("025043000001025043000002")
@@ -23,15 +23,29 @@ def data(size, address=0, key=ANY_KEY):
     return struct.pack(">IIQ", size, key, address)
 
 
-def wqe(index, header=b"", pieces=b"", opcode=SEND_OPCODE, flags=0xC0, mss=0, size=None, sqn=1):
+def wqe(index, header=b"", pieces=b"", opcode=SEND_OPCODE, flags=0xC0, mss=0, size=None, sqn=1,
+        address=b""):
     size = len(header) if size is None else size
     ethernet = bytes([0, 0, 0, 0, flags, 0]) + struct.pack(">HIH", mss, 0, size)
     behind = header[2:] + bytes(-max(len(header) - 2, 0) % 16)
-    segments = ethernet[:14] + (header[:2] + bytes(2))[:2] + behind + pieces
+    segments = address + ethernet[:14] + (header[:2] + bytes(2))[:2] + behind + pieces
     count = 1 + len(segments) // 16
     control = struct.pack(">IIII", index << 8 | opcode, sqn << 8 | count, 8, 0)
     whole = control + segments
     return whole + bytes(-len(whole) % 64)
+
+
+def of_underlay(steps):
+    """The same input for a queue that sends IP over InfiniBand."""
+    return bytes([steps[0] | 0x80]) + steps[1:]
+
+
+def ipoib(frame):
+    return frame[12:14] + bytes(2) + frame[14:]
+
+
+# struct mlx5i_tx_wqe: the address of a datagram, to QP 0x43, and 16 bytes of nothing.
+ADDRESS = struct.pack(">QI", 0xB1B << 32, 0x80000043) + bytes(52)
 
 
 def ring(sent, received=0):
@@ -59,6 +73,13 @@ SEEDS = {
     "no_receive": step(FRAME, UDP),
     "receive_of_nobodys_key": step(RECEIVE, data(2048, 0, 0x4200) * 16) + ring(0, 4)
     + step(FRAME, UDP),
+    "datagram_sent": of_underlay(
+        step(RESTART, ipoib(UDP)) + step(SEND, wqe(0, b"", data(40), address=ADDRESS)) + ring(2)),
+    "large_datagram": of_underlay(
+        step(RESTART, TCP + bytes(3000))
+        + step(SEND, wqe(0, ipoib(TCP), data(3000, 54), LSO, mss=1000, address=ADDRESS)) + ring(3)),
+    "datagrams_received": RECEIVES + ring(0, 4) + step(DATAGRAM, ipoib(UDP))
+    + step(DATAGRAM, ipoib(IPV6)) + step(DATAGRAM, ipoib(TAGGED)) + step(DATAGRAM, b"abc"),
     "error_and_again": step(SEND, wqe(0, UDP, opcode=0x33)) + ring(2) + step(RESTART)
     + step(SEND, wqe(0, UDP)) + ring(2),
 }

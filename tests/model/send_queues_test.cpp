@@ -47,13 +47,11 @@ class Outlet final : public FrameOutlet {
     --room;
     frames.emplace_back(buffer_.begin(), buffer_.begin() + static_cast<long>(length));
   }
-  DatagramFate send_datagram(std::uint32_t qpn, prm::ConstView<prm::mlx5_wqe_av> address,
-                             std::span<const std::byte> payload) override {
-    if (room == 0) return DatagramFate::NoRoom;
-    if (qpn != underlay) return DatagramFate::Refused;
+  DatagramFate send_datagram(const UnderlayDatagram& datagram) override {
+    if (datagram.qpn != underlay) return DatagramFate::Refused;
     --room;
-    q_key = static_cast<std::uint32_t>(address.get<"key">() >> 32);
-    frames.emplace_back(payload.begin(), payload.end());
+    q_key = static_cast<std::uint32_t>(datagram.address.get<"key">() >> 32);
+    frames.emplace_back(datagram.payload.begin(), datagram.payload.end());
     return DatagramFate::Sent;
   }
   std::uint32_t underlay = 0;  // whose datagrams go
@@ -364,6 +362,30 @@ TEST_F(SendQueuesTest, DatagramOfAQueuePairThatIsNone_IsAnError) {
   ring();
   EXPECT_EQ(syndrome(0), prm::CqeSyndrome::LOCAL_QP_OP_ERR);
   EXPECT_TRUE(outlet_.frames.empty());
+}
+
+TEST_F(SendQueuesTest, TagInADatagram_IsAnError) {
+  outlet_.underlay = 0x42;
+  make_ready(0x42);
+  post({.inline_or_insert = prm::kEthInsertVlan, .tag = 5, .pieces = {64}, .has_address = true});
+  ring();
+  EXPECT_EQ(syndrome(0), prm::CqeSyndrome::LOCAL_QP_OP_ERR);
+  EXPECT_TRUE(outlet_.frames.empty());
+}
+
+TEST_F(SendQueuesTest, DatagramOfAnotherType_LeavesAsItStands) {
+  outlet_.underlay = 0x42;
+  make_ready(0x42);
+  const auto frame = build_frame({.udp = true, .payload = 100});
+  auto datagram = as_datagram(frame);
+  datagram[0] = std::byte{0x81};  // 802.1Q on Ethernet, where an IPv4 packet could stand behind it
+  put_payload(datagram);
+  post({.cs_flags = prm::kEthL3Csum | prm::kEthL4Csum,
+        .pieces = {static_cast<std::uint32_t>(datagram.size())},
+        .has_address = true});
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 1U);
+  EXPECT_EQ(outlet_.frames[0], datagram);
 }
 
 TEST_F(SendQueuesTest, DatagramWithoutItsHeader_IsTooShort) {

@@ -175,6 +175,17 @@ TEST_F(RoceMulticast, MemberOfTheGroup_GetsWhatIsSentToIt) {
                                  sender.source.bytes.first(kBytes)));
 }
 
+TEST_F(RoceMulticast, PortThatIsOnAVlanAlone_HearsNoGroupOutsideIt) {
+  other.host.join(kIpv4Group, kQpn);
+  for (RoceAddress& entry : other.host.port().roce) entry.valid = entry.valid && entry.vlan_valid;
+  send(kToIpv4Group);
+  EXPECT_THAT(other.receivers(), IsEmpty());
+  Vector tagged = kToIpv4Group;
+  tagged[29] = kOnVlan << 4;  // grh_gid_fl: the sender's address
+  send(tagged);
+  EXPECT_THAT(other.receivers(), SizeIs(1));
+}
+
 TEST_F(RoceMulticast, SameAddressOfAnotherGroup_IsNobodys) {
   Gid group = kIpv4Group;
   group[13] = 1;  // 239.1.2.3 goes to the same 01:00:5e:01:02:03

@@ -24,6 +24,12 @@ class ResponderTest : public ::testing::Test {
     host.connect(kQpn, kPeerQpn, options);
   }
 
+  /// Another queue pair, of the address on a VLAN, which the path leads to then.
+  void connect_on_vlan() {
+    options.src_addr_index = kOnVlan;
+    path.dest_qpn = kQpn + 1;
+    host.connect(path.dest_qpn, kPeerQpn, options);
+  }
   PacketHeader write(BthOpcode opcode, std::uint32_t psn, std::uint32_t dma_length) const {
     PacketHeader header;
     header.opcode = opcode;
@@ -87,6 +93,32 @@ TEST_F(ResponderTest, WriteOnly_IsWrittenAndAcknowledged) {
   send(write_only());
   EXPECT_TRUE(written(64));
   expect_answer(syndrome::kAckUnlimited, kPsn);
+}
+
+TEST_F(ResponderTest, WriteOnTheVlanOfItsAddress_IsWrittenAndAnsweredThere) {
+  connect_on_vlan();
+  path.tag = 3 << 13 | kVlanId;
+  send(write_only());
+  EXPECT_TRUE(written(64));
+  const std::vector<Packet> answers = peer.take();
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].vlan_id(), kVlanId);
+}
+
+TEST_F(ResponderTest, WriteFromOutsideTheVlan_ChangesNothingAndIsNotAnswered) {
+  connect_on_vlan();
+  send(write_only());
+  path.tag = kVlanId + 1;
+  send(write_only());
+  EXPECT_TRUE(untouched());
+  expect_silence();
+}
+
+TEST_F(ResponderTest, WriteOnAVlanToAnAddressOnNone_ChangesNothingAndIsNotAnswered) {
+  path.tag = kVlanId;
+  send(write_only());
+  EXPECT_TRUE(untouched());
+  expect_silence();
 }
 
 TEST_F(ResponderTest, WriteWithoutAckRequest_IsWrittenInSilence) {

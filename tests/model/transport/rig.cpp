@@ -76,7 +76,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
       scheduler_(std::make_unique<Scheduler>(shared_loop(*wire_, 1))),
       cqs_(dma_, eqs_, *scheduler_, 8),
       mkeys_(12),
-      flows_({&no_behaviours, port_type, [](void*, std::uint32_t) { return true; },
+      flows_({&behaviours_, port_type, [](void*, std::uint32_t) { return true; },
               [](void*, std::uint32_t) { return true; }, [](void*, std::uint32_t) { return false; },
               this}) {
   dma_.set_bus_master(true);
@@ -99,6 +99,8 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
                           datagram.flags_rqpn,
                           datagram.slid,
                           is_own,
+                          datagram.is_solicited,
+                          datagram.is_of_group,
                           {datagram.bytes.begin(), datagram.bytes.end()}});
   };
   deps.behaviours = &behaviours_;
@@ -229,7 +231,8 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"primary_address_path.vhca_port_num">(1).put<"q_key">(options.q_key);
   qpc.put<"xrcd">(options.xrcd).put<"no_sq">(options.no_sq);
   qpc.put<"block_lb_mc">(options.block_lb_mc);
-  if (options.is_underlay) qpc.set<"ulp_stateless_offload_mode", 2>();
+  if (options.is_underlay)
+    qpc.set<"ulp_stateless_offload_mode", 2>().put<"rq_type">(prm::QpRqType::NON_ZERO_RQ);
   qpc.put<"primary_address_path.ack_timeout">(options.ack_timeout);
   qpc.put<"primary_address_path.src_addr_index">(options.src_addr_index);
   qpc.put<"primary_address_path.eth_prio">(options.eth_prio);

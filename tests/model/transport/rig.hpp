@@ -238,6 +238,8 @@ class Host {
     std::uint32_t flags_rqpn = 0;
     std::uint16_t slid = 0;
     bool is_own = false;
+    bool is_solicited = false;
+    bool is_of_group = false;
     std::vector<std::byte> bytes;
   };
   [[nodiscard]] const std::vector<Datagram>& datagrams() const { return datagrams_; }

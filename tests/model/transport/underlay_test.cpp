@@ -90,8 +90,8 @@ class Underlay : public ::testing::Test {
   /// The same in the underlay's name, as a send queue would.
   DatagramFate send_as_underlay(const Vector& vector, std::uint32_t qpn = kUnderlay) {
     const auto fate = host.transport().outlet().send_datagram(
-        qpn, prm::ConstView<prm::mlx5_wqe_av>::at(std::as_bytes(std::span(vector))),
-        source.bytes.first(64));
+        {qpn, prm::ConstView<prm::mlx5_wqe_av>::at(std::as_bytes(std::span(vector))),
+         source.bytes.first(64), /*is_solicited=*/true});
     host.run();
     return fate;
   }
@@ -114,6 +114,8 @@ TEST_F(Underlay, Datagram_ComesToTheTirOfItsRootBehindFortyBytes) {
   EXPECT_EQ(came.flags_rqpn, 0x05000000U | kSender);
   EXPECT_EQ(came.slid, kHostLid);
   EXPECT_TRUE(came.is_own);
+  EXPECT_FALSE(came.is_of_group);
+  EXPECT_FALSE(came.is_solicited);
   ASSERT_EQ(came.bytes.size(), kNetwork + 64);
   EXPECT_TRUE(std::ranges::equal(std::span(came.bytes).subspan(kNetwork), source.bytes.first(64)));
 }
@@ -154,6 +156,7 @@ TEST_F(Underlay, InAGroup_GetsWhatIsSentToIt) {
   ASSERT_THAT(host.datagrams(), SizeIs(1));
   EXPECT_EQ(host.datagrams()[0].flags_rqpn, 0x10000000U | kSender);
   EXPECT_EQ(host.datagrams()[0].bytes[24], std::byte{0xff});  // the GRH's destination
+  EXPECT_TRUE(host.datagrams()[0].is_of_group);
 }
 
 TEST_F(Underlay, SendQueue_SendsInItsName) {
@@ -162,6 +165,7 @@ TEST_F(Underlay, SendQueue_SendsInItsName) {
   EXPECT_EQ(send_as_underlay(kToUnderlay), DatagramFate::Sent);
   ASSERT_THAT(host.datagrams(), SizeIs(1));
   EXPECT_EQ(host.datagrams()[0].flags_rqpn, 0x05000000U | kUnderlay);
+  EXPECT_TRUE(host.datagrams()[0].is_solicited);
 }
 
 TEST_F(Underlay, BeforeItMaySend_IsRefused) {
@@ -177,6 +181,31 @@ TEST_F(Underlay, AddressThatThePortHasNot_IsRefused) {
   Vector other = kToUnderlay;
   other[13] = 1;  // path bits
   EXPECT_EQ(send_as_underlay(other), DatagramFate::Refused);
+}
+
+TEST_F(Underlay, HasNothingToDrain) {
+  bring_up();
+  EXPECT_EQ(host.modify(kUnderlay, QpTransition::Rts2Sqd, 0, underlay).status,
+            prm::CommandStatus::BAD_QP_STATE_ERR);
+  EXPECT_EQ(send_as_underlay(kToUnderlay), DatagramFate::Sent);
+}
+
+TEST_F(Underlay, RootThatDoesNothing_DatagramIsLost) {
+  host.behaviours().underlay_root_inert = true;
+  bring_up();
+  give_root();
+  send(kToUnderlay);
+  EXPECT_THAT(host.datagrams(), IsEmpty());
+}
+
+TEST_F(Underlay, ForcedToComeBack_DoesWhateverItsLid) {
+  bring_up();
+  give_root();
+  Vector other = kToUnderlay;
+  other[13] = 0x80;  // MLX5_AV_FL
+  other[15] = 0x35;  // the LID of nobody
+  EXPECT_EQ(send_as_underlay(other), DatagramFate::Sent);
+  EXPECT_THAT(host.datagrams(), SizeIs(1));
 }
 
 TEST_F(Underlay, NeedsNoMemory) {

@@ -454,22 +454,6 @@ TEST_F(LeaseServe, Vlan_TagsEveryFrameOfTheLeaseWithItsPriority) {
   std::filesystem::remove(file);
 }
 
-TEST_F(LeaseServe, ClientOutsideTheVlan_NeverReachesTheRegion) {
-  writer.reset();
-  port.reset();
-  port = service::ServedPort::open(attach::parse_device("model").value(),
-                                   {.address = kOurs, .vlan = 100})
-             .value();
-  writer.emplace(port->driver().context(), port->address().mac);
-  channel.lines.emplace_back(writer->request());
-  options.vlan = 100;
-  revoke_at = 0;
-
-  EXPECT_TRUE(serve());
-
-  EXPECT_EQ(writer->written, 0U);
-}
-
 TEST(PathText, SaysThatPfcIsNotSupported) {
   EXPECT_EQ(path_text({}),
             "DSCP 0, priority 0, no VLAN; PFC: not supported, the port keeps what was set before "

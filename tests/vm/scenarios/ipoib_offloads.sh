@@ -10,7 +10,7 @@ streams() {
     iperf3 -c 192.0.2.2 -B 192.0.2.1 -t 3
 }
 
-# Messages to a UDP port that no process has, of which verbs takes all.
+# Messages to a UDP port that no process has: verbs takes all of them, and all come back.
 taken_by_verbs() {
   on_host python3 -B "$SOURCE/tests/vm/underlay_flow.py" $other ib1 5001 20 \
     >/host/results/underlay_flow.txt 2>&1 </dev/null &
@@ -20,12 +20,17 @@ taken_by_verbs() {
 import socket
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 out.bind(("192.0.2.1", 0))
+out.settimeout(60)
 for number in range(20):
-    out.sendto(str(number).encode() + bytes(64), ("192.0.2.2", 5001))'
+    message = str(number).encode() + bytes(64)
+    out.sendto(message, ("192.0.2.2", 5001))
+for number in range(20):
+    assert out.recvfrom(4096)[1] == ("192.0.2.2", 5001)'
+  asker_status=$?
   wait $taker
   taker_status=$?
   cat /host/results/underlay_flow.txt
-  return $taker_status
+  test $asker_status -eq 0 && test $taker_status -eq 0
 }
 
 limit_s=120
@@ -40,11 +45,10 @@ runs_opensm
 check "opensm makes $device ACTIVE" wait_for 120 is_active
 check "opensm makes $other ACTIVE" wait_for 120 other_is_active
 modprobe ib_ipoib
-on_host ip -d link >/host/results/links.txt 2>&1
 check "an interface of $device" ip_over_ib ib0 192.0.2.1
 check "an interface of $other" ip_over_ib ib1 192.0.2.2
-on_host ip -d link >/host/results/links2.txt 2>&1
-on_host ethtool -i ib0 >/host/results/driver.txt 2>&1
+check "the first is mlx5_core's own" asks "^driver: mlx5_core.ib_ipoib" ethtool -i ib0
+check "so is the other" asks "^driver: mlx5_core.ib_ipoib" ethtool -i ib1
 check "the way between them" by_their_wire ib0 ib1
 check "ping" meets
 check "ping of 1,900 bytes" meets -s 1900
