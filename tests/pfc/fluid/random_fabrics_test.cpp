@@ -32,7 +32,11 @@ class RandomFabric {
       topology.add_node("s" + std::to_string(i), NodeKind::Switch);
     near_.resize(switches);
     for (std::uint32_t i = 1; i < switches; ++i) join(i, pick(i));
-    for (std::uint32_t i = 1 + pick(switches); i > 0; --i) join(pick(switches), pick(switches));
+    // Not both in one list of arguments, which compilers evaluate in orders of their own.
+    for (std::uint32_t i = 1 + pick(switches); i > 0; --i) {
+      const NodeId end = pick(switches);
+      join(pick(switches), end);
+    }
     for (std::uint32_t i = 0; i < switches; ++i)
       cable(topology.add_node("h" + std::to_string(i), NodeKind::Host), i);
     for (int flow = 0; flow < 5; ++flow) walk("f" + std::to_string(flow));
@@ -130,16 +134,18 @@ double percentile(std::vector<double> of, std::size_t hundredths) {
   return of[(of.size() - 1) * hundredths / 100];
 }
 
-// A step takes 10 us at most, so that these are a second.
+// A bound of work, not of time: a step takes 8 us where links hardly depend on each other, and 130
+// where they do. Of steps there are as many as PAUSEs fit into the time, so that no bound holds for
+// thresholds however close (docs/pfc.md).
 constexpr std::uint64_t kMostSteps = 100'000;
 
-TEST(RandomFabrics, OfLinksAlike_TakeASecondAtMost) {
+TEST(RandomFabrics, OfLinksAlike_TakeFewSteps) {
   const FluidOptions options = sampled(kUntil, kUntil, Discipline::Proportional);
   for (unsigned seed = 0; seed < kFabrics; ++seed)
     EXPECT_LT(run(alike(seed), options).steps, kMostSteps) << seed;
 }
 
-TEST(RandomFabrics, OfLinksUnlike_TakeASecondAtMost) {
+TEST(RandomFabrics, OfLinksUnlike_TakeFewSteps) {
   const FluidOptions options = sampled(kUntil, kUntil, Discipline::Proportional);
   for (unsigned seed = 0; seed < kFabrics; ++seed) {
     EXPECT_LT(run(unlike(seed, true), options).steps, kMostSteps) << seed;
