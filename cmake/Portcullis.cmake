@@ -92,8 +92,12 @@ function(portcullis_test name)
   elseif(has_fmt)
     target_precompile_headers(${name} REUSE_FROM portcullis_tests_read_flags)
   endif()
-  # For a machine with other work to do and for sanitizers: no case takes a minute alone.
+  # For a machine with other work to do and for sanitizers: no case takes a minute alone, but for
+  # slow ones, of which the longest took seven with ASan.
   set(properties TIMEOUT 900)
+  if("slow" IN_LIST ARG_LABELS)
+    set(properties TIMEOUT 5400)
+  endif()
   list(LENGTH ARG_LABELS labels)
   if(labels GREATER 1)
     message(FATAL_ERROR "${name}: ${labels} labels, but gtest_discover_tests hands on only one")

@@ -70,5 +70,4 @@ SCENARIO = Scenario(
              [*OFFERS, "--mac", "02:50:43:00:00:02", "--trace", "{results}/two.trace",
               "--wire", "stream,connect={results}/wire"]],
     programs=[FENCE_AUDIT],
-    judge=judge,
-    is_long=True)
+    judge=judge)
