@@ -245,6 +245,7 @@ class World {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it so
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const auto input = std::as_bytes(std::span(data, bytes));
   World(!input.empty() && (input[0] & kUnderlay) != std::byte{0}).run(input);

@@ -33,6 +33,7 @@ neighbour::Identity identity(std::uint8_t choice) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it so
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   if (bytes == 0) return 0;
   neighbour::Answerer answerer(identity(data[0]));

@@ -17,7 +17,6 @@
 namespace portcullis::model::testing {
 namespace {
 
-using prm::QpState;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
