@@ -336,12 +336,6 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
   return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchType);
 }
 
-bool Capabilities::offers(prm::CapType type) const noexcept {
-  if (type == prm::CapType::ETHERNET_OFFLOADS) return general_.get<"eth_net_offloads">() != 0;
-  return type == prm::CapType::IPOIB_ENHANCED_OFFLOADS &&
-         general_.get<"ipoib_enhanced_offloads">() != 0;
-}
-
 Verdict Capabilities::set(prm::CapType type, std::span<const std::byte> capability) {
   if (type == prm::CapType::ROCE) return replace(roce_max_, roce_, capability);
   if (type == prm::CapType::ATOMIC) {

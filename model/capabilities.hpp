@@ -48,10 +48,12 @@ class Capabilities {
   /// Every field must be what it is or at most its maximum; otherwise nothing changes. Of the
   /// atomic page only the byte order of results can be set, and the rest is passed over: Linux
   /// leaves it 0.
-  /// Whether the function has the queues of a network interface on this link layer.
-  [[nodiscard]] bool offers(prm::CapType type) const noexcept;
   Verdict set(prm::CapType type, std::span<const std::byte> capability);
 
+  /// Linux may make an interface of IP over InfiniBand with queues like those of Ethernet.
+  [[nodiscard]] bool offers_ipoib() const noexcept {
+    return general_.get<"ipoib_enhanced_offloads">() != 0;
+  }
   /// cmdif_checksum is 3: input is verified, output is signed.
   [[nodiscard]] bool checksums() const noexcept {
     return general_.get<"cmdif_checksum">() == kChecksumBoth;

@@ -136,8 +136,7 @@ Verdict create_qp(Core& core, const CreateQp& request) {
   if (request.in.get<"input_qpn">() != 0 || request.in.get<"ece">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   const bool wants_underlay = context.get<"ulp_stateless_offload_mode">() == kUnderlayMode;
-  const bool offers_underlay = core.capabilities.offers(prm::CapType::IPOIB_ENHANCED_OFFLOADS);
-  if (wants_underlay && !(offers_underlay && is_underlay(context)))
+  if (wants_underlay && !(core.capabilities.offers_ipoib() && is_underlay(context)))
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   // A umem that is named and not said to be valid: a field in the wrong place.
   if ((request.in.get<"wq_umem_valid">() == 0 &&

@@ -19,13 +19,6 @@ struct UnderlayDatagram {
   std::span<const std::byte> payload;
   bool is_solicited = false;
 };
-/// What became of a datagram.
-enum class DatagramFate : std::uint8_t {
-  Sent,
-  NoRoom,   // on the wire; see next()
-  Refused,  // its queue pair or its address does not allow it
-};
-
 class FrameOutlet {
  public:
   virtual ~FrameOutlet() = default;
@@ -34,7 +27,9 @@ class FrameOutlet {
   [[nodiscard]] virtual std::span<std::byte> next() = 0;
   /// The first `length` bytes of what next() gave go out.
   virtual void send(std::size_t length) = 0;
-  virtual DatagramFate send_datagram(const UnderlayDatagram& datagram) = 0;
+  /// It goes out as a packet of its own; next() must have given room. False: its queue pair or its
+  /// address does not allow it.
+  [[nodiscard]] virtual bool send_datagram(const UnderlayDatagram& datagram) = 0;
 };
 
 }  // namespace portcullis::model

@@ -232,11 +232,9 @@ SendQueues::Step SendQueues::send_datagram(std::uint32_t number, Sq& sq, const W
     return fail(number, sq, *error);
   const auto address =
       prm::ConstView<prm::mlx5_wqe_av>::at(std::span<const std::byte>(wqe_.bytes), kBehindControl);
-  const DatagramFate fate =
-      outlet_->send_datagram({sq.underlay_qpn, address, frame.subspan(kIpoibShift),
-                              (wqe_.fm_ce_se & prm::kCtrlSolicited) != 0});
-  if (fate == DatagramFate::NoRoom) return Step::NoRoom;
-  if (fate == DatagramFate::Refused) return fail(number, sq, wqe_error::kLocalQpOperation);
+  if (!outlet_->send_datagram({sq.underlay_qpn, address, frame.subspan(kIpoibShift),
+                               (wqe_.fm_ce_se & prm::kCtrlSolicited) != 0}))
+    return fail(number, sq, wqe_error::kLocalQpOperation);
   return go_on(number, sq, part);
 }
 

@@ -81,7 +81,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   void take(std::span<const std::byte> frame, bool is_own);
   [[nodiscard]] std::span<std::byte> next() override;
   void send(std::size_t length) override { wire->send(engine.port, length); }
-  DatagramFate send_datagram(const UnderlayDatagram& datagram) override;
+  bool send_datagram(const UnderlayDatagram& datagram) override;
   void accept(const Packet& packet);
   void room() override;
   static void hand_out_room(void* state, std::uint64_t argument);
@@ -143,12 +143,10 @@ std::span<std::byte> Transport::State::next() {
   return {};
 }
 
-DatagramFate Transport::State::send_datagram(const UnderlayDatagram& datagram) {
+bool Transport::State::send_datagram(const UnderlayDatagram& datagram) {
   Qp* const qp = qps.find(datagram.qpn);
-  if (qp == nullptr || !qp->is_underlay || qp->state != prm::QpState::RTS)
-    return DatagramFate::Refused;
-  if (next().empty()) return DatagramFate::NoRoom;
-  if (!set_address(*qp, datagram.address, *engine.deps.port)) return DatagramFate::Refused;
+  if (qp == nullptr || !qp->is_underlay || qp->state != prm::QpState::RTS) return false;
+  if (!set_address(*qp, datagram.address, *engine.deps.port)) return false;
   PacketHeader header;
   header.opcode = BthOpcode::SendOnly;
   header.solicited = datagram.is_solicited;
@@ -158,7 +156,7 @@ DatagramFate Transport::State::send_datagram(const UnderlayDatagram& datagram) {
   std::ranges::copy(datagram.payload,
                     wire->next_buffer().subspan(qp->frame.payload_offset(header.opcode)).begin());
   engine.transmit(*qp, header, datagram.payload.size());
-  return DatagramFate::Sent;
+  return true;
 }
 
 bool Transport::State::owns(std::span<const std::byte> frame) const noexcept {

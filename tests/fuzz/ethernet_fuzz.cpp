@@ -58,10 +58,10 @@ class Outlet final : public FrameOutlet {
   void send(std::size_t length) override {
     require(length >= kEthernetBytes && length <= buffer_.size());
   }
-  DatagramFate send_datagram(const UnderlayDatagram& datagram) override {
+  bool send_datagram(const UnderlayDatagram& datagram) override {
     require(datagram.payload.size() >= kIpoibHeaderBytes &&
             datagram.payload.size() <= kMaxMtuBytes);
-    return DatagramFate::Sent;
+    return true;
   }
 
  private:

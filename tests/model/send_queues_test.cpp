@@ -47,12 +47,12 @@ class Outlet final : public FrameOutlet {
     --room;
     frames.emplace_back(buffer_.begin(), buffer_.begin() + static_cast<long>(length));
   }
-  DatagramFate send_datagram(const UnderlayDatagram& datagram) override {
-    if (datagram.qpn != underlay) return DatagramFate::Refused;
+  bool send_datagram(const UnderlayDatagram& datagram) override {
+    if (datagram.qpn != underlay) return false;
     --room;
     q_key = static_cast<std::uint32_t>(datagram.address.get<"key">() >> 32);
     frames.emplace_back(datagram.payload.begin(), datagram.payload.end());
-    return DatagramFate::Sent;
+    return true;
   }
   std::uint32_t underlay = 0;  // whose datagrams go
   std::uint32_t q_key = 0;     // of the last one

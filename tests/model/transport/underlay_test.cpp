@@ -87,12 +87,12 @@ class Underlay : public ::testing::Test {
     host.run();
   }
   /// The same in the underlay's name, as a send queue would.
-  DatagramFate send_as_underlay(const Vector& vector, std::uint32_t qpn = kUnderlay) {
-    const auto fate = host.transport().outlet().send_datagram(
+  bool send_as_underlay(const Vector& vector, std::uint32_t qpn = kUnderlay) {
+    const bool is_sent = host.transport().outlet().send_datagram(
         {qpn, prm::ConstView<prm::mlx5_wqe_av>::at(std::as_bytes(std::span(vector))),
          source.bytes.first(64), /*is_solicited=*/true});
     host.run();
-    return fate;
+    return is_sent;
   }
 
   QpOptions underlay{
@@ -161,32 +161,30 @@ TEST_F(Underlay, InAGroup_GetsWhatIsSentToIt) {
 TEST_F(Underlay, SendQueue_SendsInItsName) {
   bring_up();
   give_root();
-  EXPECT_EQ(send_as_underlay(kToUnderlay), DatagramFate::Sent);
+  EXPECT_TRUE(send_as_underlay(kToUnderlay));
   ASSERT_THAT(host.datagrams(), SizeIs(1));
   EXPECT_EQ(host.datagrams()[0].flags_rqpn, 0x05000000U | kUnderlay);
   EXPECT_TRUE(host.datagrams()[0].is_solicited);
 }
 
-TEST_F(Underlay, BeforeItMaySend_IsRefused) {
-  EXPECT_EQ(send_as_underlay(kToUnderlay), DatagramFate::Refused);
-}
+TEST_F(Underlay, BeforeItMaySend_IsRefused) { EXPECT_FALSE(send_as_underlay(kToUnderlay)); }
 
 TEST_F(Underlay, QueuePairWithQueues_IsNone) {
-  EXPECT_EQ(send_as_underlay(kToUnderlay, kSender), DatagramFate::Refused);
+  EXPECT_FALSE(send_as_underlay(kToUnderlay, kSender));
 }
 
 TEST_F(Underlay, AddressThatThePortHasNot_IsRefused) {
   bring_up();
   Vector other = kToUnderlay;
   other[13] = 1;  // path bits
-  EXPECT_EQ(send_as_underlay(other), DatagramFate::Refused);
+  EXPECT_FALSE(send_as_underlay(other));
 }
 
 TEST_F(Underlay, HasNothingToDrain) {
   bring_up();
   EXPECT_EQ(host.modify(kUnderlay, QpTransition::Rts2Sqd, 0, underlay).status,
             prm::CommandStatus::BAD_QP_STATE_ERR);
-  EXPECT_EQ(send_as_underlay(kToUnderlay), DatagramFate::Sent);
+  EXPECT_TRUE(send_as_underlay(kToUnderlay));
 }
 
 TEST_F(Underlay, RootThatDoesNothing_DatagramIsLost) {
@@ -203,7 +201,7 @@ TEST_F(Underlay, ForcedToComeBack_DoesWhateverItsLid) {
   Vector other = kToUnderlay;
   other[13] = 0x80;  // MLX5_AV_FL
   other[15] = 0x35;  // the LID of nobody
-  EXPECT_EQ(send_as_underlay(other), DatagramFate::Sent);
+  EXPECT_TRUE(send_as_underlay(other));
   EXPECT_THAT(host.datagrams(), SizeIs(1));
 }
 
