@@ -183,6 +183,34 @@ ip_over_ib() {
     on_host ip link set "$1" up && wait_for 60 is_running "$1"
 }
 
+# starts_over_ib: two InfiniBand ports that opensm numbers, ib0 with 192.0.2.1 and ib1 with
+# 192.0.2.2 on them, and no way between these but the wire. ends_over_ib MODULE ..: they are gone,
+# and these modules before.
+starts_over_ib() {
+  modprobe -a mlx5_core mlx5_ib ib_uverbs ib_umad
+  check "mlx5_ib registers $device" wait_for 20 has_device
+  check "mlx5_ib registers $other" wait_for 20 has_other
+  runs_opensm
+  check "opensm makes $device ACTIVE" wait_for 120 is_active
+  check "opensm makes $other ACTIVE" wait_for 120 other_is_active
+  modprobe ib_ipoib
+  check "an interface of $device" ip_over_ib ib0 192.0.2.1
+  check "an interface of $other" ip_over_ib ib1 192.0.2.2
+  check "the way between them" by_their_wire ib0 ib1
+}
+ends_over_ib() {
+  check "ib_ipoib goes" rmmod "$@" ib_ipoib
+  kill $opensm
+  wait $opensm
+  check "unbinds" unbind "$(hca 0)"
+  check "the other unbinds" unbind "$(hca 1)"
+}
+# meets_over_ib ARGUMENT ..: the first one pings the other. tcp_over_ib NAME: three seconds of TCP.
+meets_over_ib() { on_host ping -q -c 3 -I 192.0.2.1 "$@" 192.0.2.2; }
+tcp_over_ib() {
+  served "iperf_$1" iperf3 -s -1 -B 192.0.2.2 -- iperf3 -c 192.0.2.2 -B 192.0.2.1 -t 3
+}
+
 # asks TEXT COMMAND ..: COMMAND succeeds and says TEXT.
 asks() {
   wanted=$1

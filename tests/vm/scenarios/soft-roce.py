@@ -68,14 +68,20 @@ class Cell:
                 f"status {max(self.statuses)}")
 
 
+def records(capture: bytes):
+    """Each record of a pcap file: 16 bytes of its own, then the frame."""
+    at = 24
+    while at + 16 <= len(capture):
+        end = at + 16 + struct.unpack_from("<I", capture, at + 8)[0]
+        yield capture[at:end]
+        at = end
+
+
 def frames(capture: bytes, to_address: bytes = OUR_ADDRESS):
     """(opcode, destination QP, PSN, what follows the BTH) of every RoCEv2 frame to an address; the
     ICRC is still at its end."""
-    at = 24
-    while at + 16 <= len(capture):
-        length = struct.unpack_from("<I", capture, at + 8)[0]
-        frame = capture[at + 16:at + 16 + length]
-        at += 16 + length
+    for record in records(capture):
+        frame = record[16:]
         if frame[12:14] != b"\x08\x00" or frame[23] != 17 or frame[30:34] != to_address:
             continue
         if struct.unpack_from(">H", frame, 36)[0] == ROCE_PORT:
@@ -157,11 +163,8 @@ def judge_vlan(results: Path) -> list[str]:
     given."""
     capture = (results / "wire.pcap").read_bytes()
     tags = {address: set() for address in VLAN_TAG}
-    at = 24
-    while at + 16 <= len(capture):
-        length = struct.unpack_from("<I", capture, at + 8)[0]
-        frame = capture[at + 16:at + 16 + length]
-        at += 16 + length
+    for record in records(capture):
+        frame = record[16:]
         is_tagged = frame[12:14] == b"\x81\x00"
         packet = frame[18:] if is_tagged else frame[14:]
         if packet[:1] == b"\x45" and packet[9] == 17 and packet[12:16] in tags and \
@@ -198,16 +201,12 @@ def cut_of_wire(results: Path, rkey: int) -> Path:
     had the same QP numbers, and PSNs anywhere: one that begins near where another ended is told
     from it by nobody."""
     data = (results / "wire.pcap").read_bytes()
-    at, frames = 24, []
-    while at < len(data):
-        length = struct.unpack_from("<I", data, at + 8)[0]
-        frames.append(data[at:at + 16 + length])
-        at += 16 + length
+    found = list(records(data))
     key = rkey.to_bytes(4, "big")
-    own = [number for number, frame in enumerate(frames)
-           if frame[16 + RKEY_AT:20 + RKEY_AT] == key]
+    own = [number for number, record in enumerate(found)
+           if record[16 + RKEY_AT:20 + RKEY_AT] == key]
     cut = results / f"wire-{rkey:#x}.pcap"
-    cut.write_bytes(data[:24] + b"".join(frames[own[0]:own[-1] + 1]))
+    cut.write_bytes(data[:24] + b"".join(found[own[0]:own[-1] + 1]))
     return cut
 
 
