@@ -92,8 +92,8 @@ function(portcullis_test name)
   elseif(has_fmt)
     target_precompile_headers(${name} REUSE_FROM portcullis_tests_read_flags)
   endif()
-  # For a machine with other work to do and for sanitizers: no case takes a minute alone, but for
-  # slow ones, of which the longest took seven with ASan.
+  # For a machine with other work to do and for sanitizers: no case takes a minute alone. Of slow
+  # ones, with ASan and beside builds, one took ten minutes and another was not done after fifteen.
   set(properties TIMEOUT 900)
   if("slow" IN_LIST ARG_LABELS)
     set(properties TIMEOUT 5400)
