@@ -113,8 +113,7 @@ bool FrameTemplate::is_way_back(const Gid& source, const Gid& dest) const noexce
          std::memcmp(own + bytes, source.data() + source.size() - bytes, bytes) == 0;
 }
 
-std::uint16_t FrameTemplate::vlan_id() const noexcept {
-  if (ip_offset_ == kEthernetBytes) return 0;
+std::uint16_t FrameTemplate::tagged_vlan_id() const noexcept {
   return load_be16(bytes_.data() + kEthernetBytes) & kVlanIdMask;
 }
 

@@ -88,7 +88,9 @@ class FrameTemplate {
   /// they come from.
   [[nodiscard]] bool is_way_back(const Gid& source, const Gid& dest) const noexcept;
   /// The VLAN that frames go to; 0: none.
-  [[nodiscard]] std::uint16_t vlan_id() const noexcept;
+  [[nodiscard]] std::uint16_t vlan_id() const noexcept {
+    return ip_offset_ == kEthernetBytes ? std::uint16_t{0} : tagged_vlan_id();
+  }
   /// Completes the frame whose payload of `payload_bytes` already stands at payload_offset(); pads,
   /// sums and returns its length. `frame` must hold kMaxFrameBytes, the payload at most 4096.
   [[nodiscard]] std::size_t finish(std::span<std::byte> frame, const PacketHeader& header,
@@ -105,6 +107,7 @@ class FrameTemplate {
   [[nodiscard]] const OpcodeInfo& info_of(BthOpcode opcode) const noexcept {
     return opcode_info(number_of(opcode));
   }
+  [[nodiscard]] std::uint16_t tagged_vlan_id() const noexcept;
   void build_roce(const Path& path);
   void build_infiniband(const Path& path);
   /// `end` is where the pad ended; the frame's length.

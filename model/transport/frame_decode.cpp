@@ -83,31 +83,22 @@ Checked<void> decode_udp(const IpLayer& ip, std::span<const std::byte> ip_bytes,
   return {};
 }
 
-struct LinkLayer {
-  std::uint16_t ethertype = 0;
-  std::size_t bytes = kEthernetBytes;
-  std::optional<std::uint16_t> tag;
-};
-
-/// One tag is taken off. RoCE below two of them (802.1ad) nobody sends: mlx5_ib's table has one.
-std::optional<LinkLayer> link_layer_of(std::span<const std::byte> frame) noexcept {
-  LinkLayer link;
-  if (frame.size() < link.bytes) return std::nullopt;
-  link.ethertype = load_be16(frame.data() + kEthernetBytes - 2);
-  if (link.ethertype != kEthertypeVlan) return link;
-  link.bytes += kVlanTagBytes;
-  if (frame.size() < link.bytes) return std::nullopt;
-  link.tag = load_be16(frame.data() + kEthernetBytes);
-  link.ethertype = load_be16(frame.data() + kEthernetBytes + 2);
-  return link;
+/// Where the network header begins; 0: the frame is cut short. One tag is stepped over: mlx5_ib's
+/// address table has no room for two of them.
+std::size_t network_at(std::span<const std::byte> frame) noexcept {
+  if (frame.size() < kEthernetBytes) return 0;
+  if (load_be16(frame.data() + kEthernetBytes - 2) != kEthertypeVlan) return kEthernetBytes;
+  constexpr std::size_t kTagged = kEthernetBytes + kVlanTagBytes;
+  return frame.size() < kTagged ? 0 : kTagged;
 }
 
 std::optional<std::size_t> roce_bth_offset(std::span<const std::byte> frame) noexcept {
-  const auto link = link_layer_of(frame);
-  if (!link || (link->ethertype != kEthertypeIpv4 && link->ethertype != kEthertypeIpv6))
-    return std::nullopt;
-  return link->bytes + udp_header::bytes +
-         (link->ethertype == kEthertypeIpv4 ? ipv4_header::bytes : ipv6_header::bytes);
+  const std::size_t at = network_at(frame);
+  if (at == 0) return std::nullopt;
+  const std::uint16_t ethertype = load_be16(frame.data() + at - 2);
+  if (ethertype != kEthertypeIpv4 && ethertype != kEthertypeIpv6) return std::nullopt;
+  return at + udp_header::bytes +
+         (ethertype == kEthertypeIpv4 ? ipv4_header::bytes : ipv6_header::bytes);
 }
 
 bool icrc_is_right(std::span<const std::byte> ip_bytes, std::size_t ip_header_bytes) noexcept {
@@ -174,16 +165,16 @@ tl::expected<void, FrameFault> decode_transport(std::span<const std::byte> bytes
 }
 
 Checked<Packet> decode(std::span<const std::byte> frame) noexcept {
-  const auto link = link_layer_of(frame);
-  if (!link) return reject(FrameFault::TooShort);
+  const std::size_t at = network_at(frame);
+  if (at == 0) return reject(FrameFault::TooShort);
   Packet packet;
-  packet.tag = link->tag;
+  if (at != kEthernetBytes) packet.tag = load_be16(frame.data() + kEthernetBytes);
   std::memcpy(packet.dest_mac.data(), frame.data(), packet.dest_mac.size());
   std::memcpy(packet.source_mac.data(), frame.data() + 6, packet.source_mac.size());
-  const std::uint16_t ethertype = link->ethertype;
+  const std::uint16_t ethertype = load_be16(frame.data() + at - 2);
   if (ethertype != kEthertypeIpv4 && ethertype != kEthertypeIpv6) return reject(FrameFault::NotIp);
 
-  const auto rest = frame.subspan(link->bytes);
+  const auto rest = frame.subspan(at);
   const Checked<IpLayer> ip =
       ethertype == kEthertypeIpv4 ? decode_ipv4(rest, packet) : decode_ipv6(rest, packet);
   if (!ip) return reject(ip.error());
