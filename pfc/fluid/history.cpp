@@ -17,21 +17,27 @@ void CurveHistory::add(double from, double to, const std::vector<double>& served
 }
 
 void CurveHistory::forget(double time) {
-  while (!pieces_.empty() && pieces_.front().to < time) pieces_.pop_front();
+  while (!pieces_.empty() && pieces_.front().to < time) {
+    pieces_.pop_front();
+    ++dropped_;
+  }
 }
 
-CurveHistory::Moment CurveHistory::at(double time) const {
+CurveHistory::Moment CurveHistory::at(double time, Place& near) const {
   Moment moment;
   if (pieces_.empty()) return moment;
-  auto piece = std::ranges::upper_bound(pieces_, time, {}, &Piece::to);
-  if (piece == pieces_.end()) {
-    --piece;
-    time = piece->to;
-  }
-  if (time < piece->from) return moment;
-  moment.piece_ = &*piece;
-  moment.width_ = piece->to - piece->from;
-  moment.part_ = (time - piece->from) / moment.width_;
+  // The first step that ends later, or the last.
+  const std::size_t last = pieces_.size() - 1;
+  std::size_t step = std::min(std::max(near.step, dropped_) - dropped_, last);
+  while (step > 0 && pieces_[step - 1].to > time) --step;
+  while (step < last && pieces_[step].to <= time) ++step;
+  near.step = dropped_ + step;
+  const Piece& piece = pieces_[step];
+  time = std::min(time, piece.to);
+  if (time < piece.from) return moment;
+  moment.piece_ = &piece;
+  moment.width_ = piece.to - piece.from;
+  moment.part_ = (time - piece.from) / moment.width_;
   return moment;
 }
 

@@ -4,6 +4,7 @@
 // steps, exact where rates are constant.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <vector>
 
@@ -35,10 +36,15 @@ class CurveHistory {
     double width_ = 0;
     double part_ = 0;  // of the step
   };
-  [[nodiscard]] Moment at(double time) const;
+  /// Where a look for one time ended, so that a look for a time near it is short.
+  struct Place {
+    std::size_t step = 0;  // of all that were added
+  };
+  [[nodiscard]] Moment at(double time, Place& near) const;
 
  private:
   std::deque<Piece> pieces_;
+  std::size_t dropped_ = 0;
 };
 
 }  // namespace portcullis::pfc

@@ -14,6 +14,7 @@ constexpr double kLeastStep = 1e-13;
 constexpr double kJump = 1e-9;  // of a rate: smaller ones arrive unannounced
 constexpr double kEventSlack = 1e-12;
 constexpr double kWholeDelay = 0.06;     // longest step that may be as long as the least delay
+constexpr double kPassed = 2e-13;        // of an event's mark: it has been met
 constexpr double kHair = 1e-12;          // beside a jump
 constexpr double kHairOfTime = 4e-15;    // what subtracting a delay from a late time may be off by
 constexpr double kRounding = 1e-13;      // of a queue that is empty
@@ -36,7 +37,8 @@ ProportionalSolver::ProportionalSolver(const Topology& of, const Network& on,
       start_(2 * on.slots.size()),
       start_rates_(2 * on.slots.size()),
       end_(2 * on.slots.size()),
-      scratch_(2 * on.slots.size()) {
+      scratch_(2 * on.slots.size()),
+      left_at_(on.ports.size()) {
   for (const Port& port : on.ports) {
     if (port.delay == 0) continue;
     least_delay_ = std::min(least_delay_, port.delay);
@@ -54,11 +56,12 @@ void ProportionalSolver::arrive(double time) {
       std::clamp(time, window_from_ + hair, std::max(window_from_ + hair, window_to_ - hair));
   CurveHistory::Moment left;
   double ago = 0;
-  for (const Port& port : network.ports) {
+  for (std::size_t index = 0; index < network.ports.size(); ++index) {
+    const Port& port = network.ports[index];
     if (port.delay == 0) continue;
     if (port.delay != ago) {  // most links are alike
       ago = port.delay;
-      left = history_.at(inside - ago);
+      left = history_.at(inside - ago, left_at_[index]);
     }
     for (const std::uint32_t slot : port.slots)
       if (const std::uint32_t next = network.slots[slot].next; next != kNone)
@@ -181,13 +184,15 @@ double ProportionalSolver::measure_events(Vector& values) const {
   return worst;
 }
 
-/// Where the first of the events that have passed at `high` passes, were each of them a line.
+/// Where the first of the events that have passed at `high` is past its mark by half of what may be
+/// left, were each of them a line: a step that ends there need not be tried again.
 double ProportionalSolver::first_passing(double low, double high) const {
   double first = high;
   for (std::size_t i = 0; i < events_.size(); ++i) {
     if (passed_[i] <= 0 || !std::isfinite(before_[i])) continue;
     const double ahead = std::min(before_[i], -1e-18);
-    first = std::min(first, low + (high - low) * ahead / (ahead - passed_[i]));
+    const double aim = std::min(kPassed / 2, passed_[i]);
+    first = std::min(first, low + (high - low) * (aim - ahead) / (passed_[i] - ahead));
   }
   return first;
 }
@@ -199,15 +204,17 @@ double ProportionalSolver::locate(double step) {
   double high = step;
   double left = step;  // before the last two trials
   double at_high = std::ranges::max(passed_);
+  double tried = step;
   derive(start_, scratch_, state.time);
   measure_events(before_);
   for (int trial = 1; trial < kMostTrials; ++trial) {
-    if (high - low <= 4e-16 * std::max(1.0, state.time) || at_high < 2e-13) break;
+    if (high - low <= 4e-16 * std::max(1.0, state.time) || at_high < kPassed) break;
     double middle = first_passing(low, high);
     const bool is_slow = trial % 3 == 0 && high - low > left / 2;
     if (trial % 3 == 0) left = high - low;
     if (is_slow || !(middle > low && middle < high)) middle = low + (high - low) / 2;
     try_step(middle);
+    tried = middle;
     const double worst = measure_events(values_);
     if (worst > 0) {
       high = middle;
@@ -218,7 +225,10 @@ double ProportionalSolver::locate(double step) {
       before_.swap(values_);
     }
   }
-  try_step(high);
+  if (tried != high)
+    try_step(high);
+  else if (tried == step)
+    derive(end_, scratch_, window_to_);
   return high;
 }
 

@@ -60,6 +60,7 @@ class ProportionalSolver : private Machine {
   std::vector<Event> events_;
   Vector before_, passed_, values_;  // of the events: at the ends of a bracket, and inside it
   CurveHistory history_;
+  std::vector<CurveHistory::Place> left_at_;  // by port: where what arrives had left
   double least_delay_ = kNever;
   double most_delay_ = 0;
   double step_ = 0.1;

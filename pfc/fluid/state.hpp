@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pfc/fluid/extrapolation.hpp"
 #include "pfc/fluid/fluid.hpp"
 #include "pfc/fluid/network.hpp"
 
@@ -53,9 +54,13 @@ class RateSolver {
   /// Rates and regimes, whichever bound holds: at events.
   void decide(State& state) const;
   /// Rates under the regimes decided before: between events.
-  void follow(State& state) const;
+  void follow(State& state);
 
  private:
+  template <class Rate>
+  bool sweep(State& state, const Rate& rate, double weight) const;
+  void put(State& state, const std::vector<double>& out) const;
+  [[nodiscard]] bool has_moved(const State& state, const std::vector<double>& from) const;
   template <class Rate>
   void relax(State& state, const Rate& rate) const;
   void divide(State& state, const Port& port, std::uint32_t index) const;
@@ -66,6 +71,8 @@ class RateSolver {
   const Network& network_;
   Discipline discipline_;
   Tie tie_;
+  Extrapolation extrapolation_;
+  std::vector<double> before_, next_;  // rates by slot: as a sweep found them, for the next one
 };
 
 /// What comes in for the link of `port`.
