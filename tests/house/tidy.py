@@ -4,8 +4,9 @@
     tidy.py BUILD [--jobs N] [--seconds N] [FILE ..]
 
 FILE: a source as compile_commands.json of BUILD has it, from this tree's top. Status 1 when one has
-a finding. After --seconds no further one is begun, in the order that is given; how many of them
-nobody looked at is said, and the status is that of those that were.
+a finding. Sources with the same flags are read together (tidy_batch.py), in the order that is
+given. After --seconds nothing further is begun; how many sources nobody looked at is said, and the
+status is that of those that were.
 
 What passed is remembered below $XDG_CACHE_HOME/portcullis-tidy by a hash of all that clang-tidy
 reads: its version, .clang-tidy, the compile command, and every file that the compiler read for the
@@ -19,11 +20,19 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
+import tidy_batch
+
 KEPT_DAYS = 30
+# Sources that are read together at first; those that cannot be meet others, in fewer. Sixteen take
+# about three times as long as one.
+BATCH_SIZES = (16, 6)
 
 
 def cache_folder() -> pathlib.Path:
@@ -83,13 +92,87 @@ class Records:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def run(build: pathlib.Path, source: str, until: float) -> tuple[str, bool, str] | None:
-    """None: it was not begun in time."""
-    if time.monotonic() >= until:
-        return None
-    done = subprocess.run(["clang-tidy", "-p", build, "--quiet", source], capture_output=True,
-                          text=True)
-    return source, done.returncode == 0, done.stdout
+class Reading:
+    """Reads sources, together and alone, as long as there is time; calls keep(source) of each that
+    passes."""
+
+    def __init__(self, records: Records, jobs: int, until: float, keep):
+        self.records = records
+        self.keep = keep
+        self.jobs = jobs
+        self.until = until
+        self.lock = threading.Lock()
+        self.alone: set[str] = set()  # cannot, or need not, be read with others
+        self.passed: set[str] = set()
+        self.failed = 0
+
+    def _pass(self, source: str) -> None:
+        self.passed.add(source)
+        self.keep(source)
+
+    def _each(self, work, things: list) -> None:
+        """Calls work(thing) of all things, side by side; begins none when the time is over."""
+        def begin(thing) -> None:
+            if time.monotonic() < self.until:
+                work(thing)
+
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(begin, things))
+
+    def _folder(self, scratch: pathlib.Path, source: str) -> pathlib.Path:
+        """Where a batch of this source lies: below a copy of the rules for it."""
+        top = pathlib.Path(source).parts[:-1][:1]
+        folder = scratch.joinpath(*top)
+        folder.mkdir(exist_ok=True)
+        rules = self.records.root.joinpath(*top, ".clang-tidy")
+        if top and rules.is_file():
+            shutil.copy(rules, folder)
+        return folder
+
+    def _batches(self, scratch: pathlib.Path, sources: list[str],
+                 size: int) -> list[tidy_batch.Batch]:
+        alike: dict[tuple, list[str]] = {}
+        for source in sources:
+            flags = tidy_batch.flags_of(self.records.commands[source])
+            alike.setdefault((flags, self._folder(scratch, source)), []).append(source)
+        batches = []
+        for (flags, folder), group in alike.items():
+            for start in range(0, len(group) - 1, size):
+                chosen = group[start:start + size]
+                at = folder / f"{pathlib.Path(chosen[0]).stem}-{len(batches)}.cpp"
+                batches.append(tidy_batch.Batch(self.records.root, chosen, flags, at))
+        return batches
+
+    def _together(self, batch: tidy_batch.Batch) -> None:
+        batch.split()
+        if len(batch.sources) < 2:
+            return
+        found = batch.read()
+        with self.lock:
+            self.alone.update(found)
+            for source in batch.sources:
+                if source not in found:
+                    self._pass(source)
+
+    def _alone(self, source: str) -> None:
+        done = subprocess.run(["clang-tidy", "-p", self.records.build, "--quiet", source],
+                              capture_output=True, text=True)
+        with self.lock:
+            if done.returncode == 0:
+                self._pass(source)
+                return
+            self.failed += 1
+            print(done.stdout, end="", flush=True)
+
+    def read(self, sources: list[str]) -> None:
+        self.alone = {source for source in sources
+                      if tidy_batch.is_alone((self.records.root / source).read_text())}
+        # Below this tree, for the rules of its top.
+        with tempfile.TemporaryDirectory(prefix="tidy-", dir=self.records.build) as scratch:
+            for size in BATCH_SIZES:
+                left = [one for one in sources if one not in self.alone | self.passed]
+                self._each(self._together, self._batches(pathlib.Path(scratch), left, size))
+        self._each(self._alone, [one for one in sources if one not in self.passed])
 
 
 def forget_old(folder: pathlib.Path) -> None:
@@ -124,20 +207,16 @@ def main() -> int:
             todo.append(file)
     print(f"clang-tidy: {len(keys)} translation units, {len(keys) - len(todo)} of them passed "
           "before as they are", flush=True)
-    failed = 0
-    unread = 0
     until = time.monotonic() + (float("inf") if given.seconds is None else given.seconds)
-    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        for done in pool.map(lambda file: run(given.build, file, until), todo):
-            if done is None:
-                unread += 1
-                continue
-            file, passed, said = done
-            if passed and keys[file]:
-                (folder / keys[file]).touch()
-            if not passed:
-                failed += 1
-                print(said, end="", flush=True)
+
+    def keep(file: str) -> None:
+        if keys[file]:
+            (folder / keys[file]).touch()
+
+    reading = Reading(records, given.jobs, until, keep)
+    reading.read(todo)
+    failed = reading.failed
+    unread = len(todo) - len(reading.passed) - failed
     forget_old(folder)
     if unread:
         print(f"clang-tidy: {unread} of {len(keys)} translation units were not looked at in "

@@ -20,9 +20,17 @@ cat "$FAKE/deps"
 """
 TIDY = """#!/bin/sh
 [ "$1" = --version ] && exec cat "$FAKE/version"
-for last; do :; done
-echo "$last" >>"$FAKE/read"
-! grep -n BAD "$last"
+for word; do [ "$word" = -- ] && break; file=$word; done
+case $file in
+  /*) echo "together$(cat "${file%/*}/.clang-tidy" 2>/dev/null)" ;;
+  *) echo "$file" ;;
+esac >>"$FAKE/read"
+! grep -n BAD "$file" /dev/null | sed 's/^\\([^:]*:[0-9]*\\):/\\1:1: error: /' | grep .
+"""
+# A name stands once in what is compiled.
+CLANG = """#!/bin/sh
+for file; do :; done
+! grep -n NAME "$file" /dev/null | sed '1d; s/^\\([^:]*:[0-9]*\\):/\\1:1: error: /' | grep . >&2
 """
 
 
@@ -33,6 +41,7 @@ class Tidy(unittest.TestCase):
         self.root = pathlib.Path(folder.name).resolve()
         self.write("bin/ninja", NINJA).chmod(0o755)
         self.write("bin/clang-tidy", TIDY).chmod(0o755)
+        self.write("bin/clang++", CLANG).chmod(0o755)
         self.write("version", "14")
         self.write(".clang-tidy", "Checks: one")
         self.write("a.cpp", "int a;")
@@ -52,6 +61,16 @@ class Tidy(unittest.TestCase):
         self.write("build/compile_commands.json", json.dumps([{
             "directory": str(self.root / "build"), "file": str(self.root / "a.cpp"),
             "command": f"clang++ {flags} -o a.o -c ../a.cpp"}]))
+
+    def compile(self, **texts: str):
+        """Sources with the same flags, and no record of what they read."""
+        entries = []
+        for name, text in texts.items():
+            self.write(f"{name}.cpp", text)
+            entries.append({"directory": str(self.root / "build"),
+                            "file": str(self.root / f"{name}.cpp"),
+                            "command": f"clang++ -O1 -o {name}.o -c ../{name}.cpp"})
+        self.write("build/compile_commands.json", json.dumps(entries))
 
     def says(self, state: str):
         self.write("deps", f"a.o: #deps 2, deps mtime 1 {state}\n    ../a.cpp\n    ../a.hpp\n\n")
@@ -114,6 +133,39 @@ class Tidy(unittest.TestCase):
         self.assertIn("1 of 1 translation units were not looked at in 0 s", done.stdout)
         self.tidy("--seconds", "60", "a.cpp")
         self.assertEqual(self.read(), ["a.cpp"])
+
+    def test_sources_with_the_same_flags_are_read_together(self):
+        self.compile(a="int a;", b="int b;", c="int c;")
+        done = self.tidy("a.cpp", "b.cpp", "c.cpp")
+        self.assertEqual((done.returncode, self.read()), (0, ["together"]))
+
+    def test_who_has_a_finding_among_others_is_read_alone_and_told(self):
+        self.compile(a="int a;", b="int b;\nBAD", c="int c;")
+        done = self.tidy("a.cpp", "b.cpp", "c.cpp")
+        self.assertEqual((done.returncode, self.read()), (1, ["together", "b.cpp"]))
+        self.assertIn("b.cpp:2:1: error: BAD", done.stdout)
+        self.assertIn("1 of 3 translation units have findings", done.stdout)
+
+    def test_who_hides_a_name_of_others_is_read_without_them(self):
+        self.compile(a="NAME", b="int b;", c="NAME", d="NAME")
+        done = self.tidy("a.cpp", "b.cpp", "c.cpp", "d.cpp")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.read(), ["together", "c.cpp", "d.cpp"])
+
+    def test_what_a_batch_would_hide_is_read_alone(self):
+        used = "int b(one x);"
+        for name, text in {"using-declaration": "using n::one;  // one", "main": "int main() {}",
+                           "include": '#include "a.hpp"\n#include "a.hpp"'}.items():
+            with self.subTest(name):
+                self.compile(a=text, b=used, c=used)
+                self.tidy("a.cpp", "b.cpp", "c.cpp")
+                self.assertEqual(self.read(), ["together", "a.cpp"])
+
+    def test_rules_of_a_folder_hold_for_its_batches(self):
+        self.write("tests/.clang-tidy", "-fewer")
+        self.compile(**{"tests/a": "int a;", "tests/b": "int b;", "c": "int c;", "d": "int d;"})
+        self.tidy("tests/a.cpp", "tests/b.cpp", "c.cpp", "d.cpp")
+        self.assertEqual(sorted(self.read()), ["together", "together-fewer"])
 
     def test_a_file_that_is_not_compiled_is_named(self):
         done = self.tidy("b.cpp")
