@@ -122,8 +122,8 @@ class Fabric {
     return is_down;
   }
 
-  [[nodiscard]] std::vector<Route> routes_after(const std::vector<bool>& is_down,
-                                                Reaction reaction) const {
+  [[nodiscard]] std::vector<Route> routes_after(const Set& failed, Reaction reaction) const {
+    const std::vector<bool> is_down = down(failed);
     if (reaction == Reaction::Converged) return routing_.shortest_routes(destinations_, is_down);
     if (reaction == Reaction::ValleyFree && tiers_)
       return routing_.up_down_routes(destinations_, *tiers_, is_down);
@@ -133,9 +133,7 @@ class Fabric {
     if (reaction == Reaction::Local) {
       repair(routes, is_down);
     } else if (reaction == Reaction::Transient) {
-      const std::vector<Route> later = routing_.shortest_routes(destinations_, is_down);
-      routes.insert(routes.end(), later.begin(), later.end());
-      std::ranges::sort(routes, {}, key_of);
+      add_half_heard(routes, failed);
     }
     return routes;
   }
@@ -156,7 +154,7 @@ class Fabric {
   /// Whether the given routes are what `reaction` settles on while nothing has failed, as far as
   /// nodes have been given any.
   [[nodiscard]] bool is_policy(Reaction reaction) const {
-    std::vector<Route> own = routes_after(all_up(), reaction);
+    std::vector<Route> own = routes_after(Set{}, reaction);
     std::erase_if(own, [&](const Route& route) {
       return !std::ranges::binary_search(pairs_, pair_of(route));
     });
@@ -210,17 +208,41 @@ class Fabric {
     return lost;
   }
 
+  /// What `node` knows by itself of the links that are down: its own.
+  [[nodiscard]] std::vector<bool> own_part(const std::vector<bool>& is_down, NodeId node) const {
+    std::vector<bool> own(is_down.size(), false);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const Link& link = intact_.links[i];
+      own[i] = is_down[i] && (link.from == node || link.to == node);
+    }
+    return own;
+  }
+
   void repair(std::vector<Route>& routes, const std::vector<bool>& is_down) const {
-    std::vector<std::uint64_t> pairs = lost(routes);
-    std::ranges::stable_sort(pairs, {}, [](std::uint64_t pair) { return pair & 0xffffffff; });
-    std::vector<std::uint32_t> distances;
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const auto destination = static_cast<NodeId>(pairs[i] & 0xffffffff);
-      if (i == 0 || destination != static_cast<NodeId>(pairs[i - 1] & 0xffffffff))
-        distances = routing_.distances(destination, is_down);
-      routing_.add_next_hops(static_cast<NodeId>(pairs[i] >> 32), destination, distances, is_down,
+    for (const std::uint64_t pair : lost(routes)) {
+      const auto node = static_cast<NodeId>(pair >> 32);
+      const auto destination = static_cast<NodeId>(pair & 0xffffffff);
+      const std::vector<bool> known = own_part(is_down, node);
+      routing_.add_next_hops(node, destination, routing_.distances(destination, known), known,
                              routes);
     }
+  }
+
+  /// The shortest routes of who has heard of some failures, for every choice of some: news of
+  /// each travels by itself. Nobody sends over a link that is down.
+  void add_half_heard(std::vector<Route>& routes, const Set& failed) const {
+    const std::vector<bool> is_down = down(failed);
+    for (std::uint32_t heard = 1; heard < 1U << failed.size(); ++heard) {
+      Set some;
+      for (std::uint32_t i = 0; i < failed.size(); ++i)
+        if ((heard >> i & 1) != 0) some.push_back(failed[i]);
+      std::ranges::copy_if(routing_.shortest_routes(destinations_, down(some)),
+                           std::back_inserter(routes),
+                           [&](const Route& route) { return !is_down[route.via]; });
+    }
+    std::ranges::sort(routes, {}, key_of);
+    const auto again = std::ranges::unique(routes, {}, key_of);
+    routes.erase(again.begin(), again.end());
   }
 
   Topology intact_;
@@ -276,7 +298,7 @@ FailureOutcome outcome_of(const Fabric& fabric, Topology& scratch, const Set& ca
                           const Question& question, std::vector<Analysis>& looked_at) {
   const std::vector<bool> is_down = fabric.down(cables);
   scratch.routes =
-      cables.empty() ? fabric.intact().routes : fabric.routes_after(is_down, question.reaction);
+      cables.empty() ? fabric.intact().routes : fabric.routes_after(cables, question.reaction);
   FailureOutcome outcome;
   outcome.cables = cables;
   outcome.cut_off = fabric.cut_off(scratch.routes, is_down);
@@ -367,6 +389,12 @@ Result<FailureSweep> sweep_failures(const Topology& topology, const FailureOptio
         "reaction valley-free: the fabric has no tiers, for without hosts, or with links "
         "between switches equally far from them, none is above the other; converged, local, "
         "transient and as-given are accepted");
+  if (question.reaction == Reaction::Transient && options.failures > kMostTransient)
+    return fail(
+        Errc::InvalidArgument,
+        fmt::format("reaction transient: {} cables to fail at a time; 1 to {} accepted, for "
+                    "each choice of them has routes of its own",
+                    options.failures, kMostTransient));
   FailureSweep sweep;
   sweep.reaction = question.reaction;
   sweep.is_assumed = fabric.is_assumed();
@@ -390,7 +418,7 @@ Result<FailureSweep> sweep_failures(const Topology& topology, const FailureOptio
 std::vector<Route> routes_after(const Topology& topology, const std::vector<std::uint32_t>& cables,
                                 Reaction reaction) {
   const Fabric fabric(topology);
-  return fabric.routes_after(fabric.down(cables), reaction);
+  return fabric.routes_after(cables, reaction);
 }
 
 }  // namespace portcullis::pfc::cbd

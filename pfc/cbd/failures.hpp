@@ -27,12 +27,20 @@ enum class Reaction : std::uint8_t {
   /// Nobody reacts: routes over failed links are gone, and so is what depended on them.
   AsGiven,
   /// A node drops the routes over its own failed links; one that has none left for a destination
-  /// takes the neighbours nearest to it, with nothing to prevent loops. The others have not heard
-  /// of the failure. A fast reroute does this; BGP in a Clos does not.
+  /// takes the neighbours nearest to it, with nothing to prevent loops. Nobody has heard of the
+  /// failure of another's link. A fast reroute does this, and OSPF before its first flooding; BGP
+  /// in
+  /// a Clos does not.
   Local,
-  /// Some nodes have the old routes that are left and some the converged ones, in any mixture.
+  /// Some nodes have the old routes that are left, some the converged ones, and some the shortest
+  /// ones of who has heard of a part of the failures, in any mixture: link-state routing on its
+  /// way.
+  /// BGP whose every node has an AS number of its own may explore still longer paths.
   Transient,
 };
+
+/// Cables that may fail at a time under Transient: each choice of them has routes of its own.
+inline constexpr std::uint32_t kMostTransient = 10;
 
 struct FailureOptions {
   std::uint32_t failures = 1;             // cables at a time
@@ -80,12 +88,14 @@ struct FailureSweep {
 [[nodiscard]] Reaction usual_reaction(const Topology& topology);
 
 /// InvalidArgument when there are fewer cables than `failures`, or when that is 0, when a priority
-/// has nothing to look at (check_question, check_looked_at), and for ValleyFree without tiers;
+/// has nothing to look at (check_question, check_looked_at), for ValleyFree without tiers, and for
+/// Transient with more failures than kMostTransient;
 /// Timeout when `progress` ended it.
 [[nodiscard]] Result<FailureSweep> sweep_failures(const Topology& topology,
                                                   const FailureOptions& options);
 
-/// The routes after `cables` failed. ValleyFree needs tiers; without it is AsGiven.
+/// The routes after `cables` failed, up to kMostTransient of them under Transient. ValleyFree needs
+/// tiers; without it is AsGiven.
 [[nodiscard]] std::vector<Route> routes_after(const Topology& topology,
                                               const std::vector<std::uint32_t>& cables,
                                               Reaction reaction);

@@ -140,17 +140,19 @@ std::string_view reaction_text(Reaction reaction) {
       return "every node has the shortest paths of what is left; the time until then is not looked "
              "at (transient is)";
     case Reaction::ValleyFree:
-      return "up, then down, as BGP in a Clos whose tiers have one AS number each; what has lost "
-             "its "
-             "way down is dropped";
+      return "up, then down, as BGP in a Clos with the AS numbers of RFC 7938 5.2.1; what has lost "
+             "its way down is dropped";
     case Reaction::AsGiven:
       return "nothing is routed anew; data gets as far as the failed link";
     case Reaction::Local:
-      return "who lost its last next hop turns to its nearest neighbour, nobody else has heard, "
-             "and "
-             "nothing prevents loops; BGP in a Clos drops instead (valley-free)";
+      return "who lost its last next hop turns to its nearest neighbour, nobody has heard of "
+             "another's failed link, and nothing prevents loops; BGP in a Clos drops instead "
+             "(valley-free)";
     case Reaction::Transient:
-      return "routes that are left and the shortest paths of what is left, in any mixture";
+      return "routes that are left and the shortest paths of who has heard of all or a part of the "
+             "failures, in any mixture, as OSPF has them on its way; BGP with an AS number for "
+             "each "
+             "node may explore others, which are not looked at";
   }
   return "unknown";
 }

@@ -42,11 +42,13 @@ class Routing {
   /// (a prefix) hosts get none: they have their links and need no table.
   [[nodiscard]] std::vector<Route> shortest_routes(std::span<const NodeId> destinations,
                                                    const std::vector<bool>& is_down) const;
-  /// Up, then down, as BGP settles on in a Clos whose tiers have one AS number each (RFC
-  /// 7938): who is above a destination when all is well has links down to it or none, for in
-  /// what comes from above or from its side stands its own number; everybody else has links up, the
-  /// shortest way. No data goes down and up again, so no link waits for itself however old and new
-  /// routes mix. `tiers` are those of tiers_of().
+  /// Up, then down, as BGP settles on in a Clos with one AS number for the top, one for each
+  /// cluster below it and one for each leaf (RFC 7938, 5.2.1): who is above a destination when all
+  /// is well has links down to it or none, for in what comes from above or from its side stands its
+  /// own number; everybody else has links up, the shortest way. No data goes down and up again, so
+  /// no link waits for itself however old and new routes mix. Where the top reaches a cluster by
+  /// two of its switches BGP refuses the way from one to the other, which counts as one here.
+  /// `tiers` are those of tiers_of().
   [[nodiscard]] std::vector<Route> up_down_routes(std::span<const NodeId> destinations,
                                                   std::span<const std::uint32_t> tiers,
                                                   const std::vector<bool>& is_down) const;
