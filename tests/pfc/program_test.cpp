@@ -184,7 +184,19 @@ TEST(Fluid, DelayAndProportionalShare_SayWhatTheDigitsAreWorth) {
                                       "nothing\n"));
 }
 
-TEST(Fluid, WithoutDelayOrUnderFifo_ThereIsNothingToSayOfDigits) {
+TEST(Fluid, OnAKnifeEdge_SaysThatRoundingDecides) {
+  const Outcome outcome = run_pfc_deadlock(
+      {"fluid", "ring-3", "--discipline", "fifo", "--until", "100", "--format", "json"});
+  EXPECT_THAT(outcome.err,
+              HasSubstr("on a knife edge: with starts up to 1e-09 later the curves differ by "));
+  EXPECT_THAT(outcome.err, HasSubstr("rounding decides, compare distributions (sweep)"));
+  EXPECT_GT(nlohmann::json::parse(outcome.out)["later_starts_differ_by"].get<double>(), 1);
+  // Without delay it nears its edge for ever.
+  EXPECT_THAT(run_pfc_deadlock({"fluid", "ring-3", "--until", "1000"}).err,
+              HasSubstr("on a knife edge: "));
+}
+
+TEST(Fluid, OffEveryKnifeEdgeWithoutDelayOrUnderFifo_ThereIsNothingToSayOfDigits) {
   EXPECT_EQ(run_pfc_deadlock({"fluid", "seed-3", "--at", "2001", "--discipline", "fifo"}).err,
             "no deadlock by t = 2001\n");
   EXPECT_EQ(run_pfc_deadlock({"fluid", "seed-1", "--at", "50"}).err, "no deadlock by t = 50\n");

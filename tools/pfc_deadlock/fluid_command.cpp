@@ -16,6 +16,7 @@
 #include "tools/pfc_deadlock/fluid_report.hpp"
 #include "tools/pfc_deadlock/input.hpp"
 #include "tools/pfc_deadlock/page.hpp"
+#include "tools/pfc_deadlock/second_run.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
@@ -173,56 +174,10 @@ Result<std::vector<double>> times_of(Options& options) {
   return times;
 }
 
-/// What the digits are worth where arrivals come from cubics between steps: a second run, with
-/// steps of twice the length, told beside the first.
-struct Accuracy {
-  std::optional<double> differs_by;
-  std::string note;
-};
-
-std::string time_of_deadlock(const FluidRun& run) {
-  return run.deadlock ? fmt::format("a deadlock at t = {:.6g}", run.deadlock->time) : "no deadlock";
-}
-
-Accuracy accuracy_of(const Options& options, const Topology& topology, FluidOptions solver,
-                     const FluidRun& found) {
-  constexpr double kHeldUpTo = 20'000;  // docs/pfc.md says what is, and which test holds it
-  const bool has_delay =
-      std::ranges::any_of(topology.links, [](const pfc::Link& link) { return link.delay > 0; });
-  if (solver.discipline != pfc::Discipline::Proportional || !has_delay) return {};
-  solver.longest_step *= 2;
-  solver.tolerance = std::min(1e-3, 10 * solver.tolerance);
-  solver.keeps_history = false;
-  const auto second = pfc::solve(topology, solver);
-  if (found.is_interrupted || !second || second->is_interrupted)
-    return {{}, "how exact this is was not looked at: no second run was finished\n"};
-  double most = 0;
-  double when = 0;
-  for (std::size_t i = 0; i < found.samples.size(); ++i) {
-    const auto values = pfc::column_values(topology, found.samples[i]);
-    const auto others = pfc::column_values(topology, second->samples[i]);
-    for (std::size_t column = 0; column < values.size(); ++column)
-      if (const double by = std::abs(values[column] - others[column]); by > most) {
-        most = by;
-        when = found.samples[i].time;
-      }
-  }
-  Accuracy accuracy{most, fmt::format("with steps twice as long the curves differ by {:.1e}{}: "
-                                      "digits beyond that mean nothing",
-                                      most, most > 0 ? fmt::format(" (t = {:.6g})", when) : "")};
-  if (*options.until > kHeldUpTo)
-    accuracy.note += fmt::format(", and past t = {:.0f} none is guaranteed", kHeldUpTo);
-  accuracy.note += "\n";
-  const std::string of_second = time_of_deadlock(*second);
-  if (of_second != time_of_deadlock(found))
-    accuracy.note += fmt::format("with steps twice as long there is {}\n", of_second);
-  return accuracy;
-}
-
 void print(Console& console, const Options& options, const Topology& topology, const FluidRun* run,
-           const std::vector<Row>& rows, std::optional<double> differs_by = {}) {
+           const std::vector<Row>& rows, const SecondRun& second = {}) {
   const std::vector<std::string> names = pfc::column_names(topology);
-  console.out << (options.format == Format::Json ? json_of(topology, run, names, rows, differs_by)
+  console.out << (options.format == Format::Json ? json_of(topology, run, names, rows, second)
                                                  : csv_of(names, rows));
 }
 
@@ -257,12 +212,12 @@ Result<int> run(Console& console, Arguments arguments, Options options) {
   std::vector<Row> rows;
   for (const pfc::FluidSample& sample : found.samples)
     rows.push_back({sample.time, pfc::column_values(topology, sample)});
-  const Accuracy accuracy = accuracy_of(options, topology, solver, found);
-  print(console, options, topology, &found, rows, accuracy.differs_by);
-  console.err << verdict_of(topology, found) << flows.note << accuracy.note;
+  const SecondRun second = second_run(topology, solver, found);
+  print(console, options, topology, &found, rows, second);
+  console.err << verdict_of(topology, found) << flows.note << second.note;
   PORTCULLIS_TRY(draw(options, topology, found));
   if (!options.report.empty())
-    PORTCULLIS_TRY(report(options, arguments, topology, found, {flows.note, accuracy.note}));
+    PORTCULLIS_TRY(report(options, arguments, topology, found, {flows.note, second.note}));
   if (found.is_interrupted || console.is_stopped) return kExitInterrupted;
   return found.deadlock ? kExitLocked : kExitDone;
 }

@@ -78,7 +78,7 @@ std::string csv_of(const std::vector<std::string>& names, const std::vector<Row>
 
 std::string json_of(const Topology& topology, const FluidRun* run,
                     const std::vector<std::string>& names, const std::vector<Row>& rows,
-                    std::optional<double> differs_by) {
+                    const SecondRun& second) {
   // nlohmann prints 17 digits; a number of 12 is read from its own text.
   const auto rounded = [](double value) { return std::stod(fmt::format("{:.12g}", value)); };
   nlohmann::ordered_json top;
@@ -87,7 +87,10 @@ std::string json_of(const Topology& topology, const FluidRun* run,
     top["end"] = run->end;
     top["events"] = run->events;
     top["steps"] = run->steps;
-    if (differs_by) top["longer_steps_differ_by"] = *differs_by;
+    if (second.longer_steps_differ_by)
+      top["longer_steps_differ_by"] = *second.longer_steps_differ_by;
+    if (second.later_starts_differ_by)
+      top["later_starts_differ_by"] = *second.later_starts_differ_by;
     top["deadlock"] = nullptr;
     if (run->deadlock) {
       top["deadlock"] = {{"time", rounded(run->deadlock->time)},

@@ -3,11 +3,11 @@
 // A fluid run as text: CSV, JSON, the verdict in words, and pictures.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "pfc/fluid/fluid.hpp"
+#include "tools/pfc_deadlock/second_run.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 
@@ -20,10 +20,10 @@ struct Row {
 [[nodiscard]] std::string csv_of(const std::vector<std::string>& names,
                                  const std::vector<Row>& rows);
 /// {"columns": [..], "rows": [[..], ..]} and, when there is a run, what it found, and by how much
-/// a less exact one differs.
+/// the second one differs.
 [[nodiscard]] std::string json_of(const pfc::Topology& topology, const pfc::FluidRun* run,
                                   const std::vector<std::string>& names,
-                                  const std::vector<Row>& rows, std::optional<double> differs_by);
+                                  const std::vector<Row>& rows, const SecondRun& second);
 /// "deadlock at t = 14.3: 1-2 waits for 2-3, .." or that there is none; then losses.
 [[nodiscard]] std::string verdict_of(const pfc::Topology& topology, const pfc::FluidRun& run);
 /// Service curves, queues of the ingresses and closed gates over time; needs a history.
