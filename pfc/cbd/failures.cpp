@@ -236,13 +236,12 @@ class Fabric {
       Set some;
       for (std::uint32_t i = 0; i < failed.size(); ++i)
         if ((heard >> i & 1) != 0) some.push_back(failed[i]);
-      std::ranges::copy_if(routing_.shortest_routes(destinations_, down(some)),
-                           std::back_inserter(routes),
-                           [&](const Route& route) { return !is_down[route.via]; });
+      for (const Route& route : routing_.shortest_routes(destinations_, down(some)))
+        if (!is_down[route.via]) routes.push_back(route);
     }
     std::ranges::sort(routes, {}, key_of);
-    const auto again = std::ranges::unique(routes, {}, key_of);
-    routes.erase(again.begin(), again.end());
+    const auto is_again = [](const Route& a, const Route& b) { return key_of(a) == key_of(b); };
+    routes.erase(std::unique(routes.begin(), routes.end(), is_again), routes.end());
   }
 
   Topology intact_;
