@@ -21,6 +21,8 @@
 extern "C" {
 #endif
 
+// NOLINTBEGIN(modernize-use-nullptr,cppcoreguidelines-pro-type-cstyle-cast): C has no other
+
 // Posts the WRITE that the challenge asks for, signaled, with `wr_id`. `qp` is the queue pair that
 // the lease was granted to, in RTS with the lease's timeout and retries, made with room for 8 bytes
 // of inline data (ibv_qp_cap.max_inline_data). What ibv_post_send() answers: 0, or an errno.
@@ -42,6 +44,8 @@ static inline int portcullis_challenge_post(struct ibv_qp* qp, const portcullis_
   request.wr.rdma.rkey = lease->rkey;
   return ibv_post_send(qp, &request, &refused);
 }
+
+// NOLINTEND(modernize-use-nullptr,cppcoreguidelines-pro-type-cstyle-cast)
 
 #ifdef __cplusplus
 }

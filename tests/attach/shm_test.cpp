@@ -29,7 +29,7 @@ using ::testing::Not;
 
 using model::Owner;
 using model::testing::ServedFunction;
-using std::chrono_literals::operator""ms;
+using namespace std::chrono_literals;
 
 std::string device_of(const ServedFunction& served) { return "shm:" + served.path(); }
 

@@ -50,7 +50,7 @@ TEST(Json, KeyTwiceInALargeTable_IsRefused) {
 }
 
 TEST(Json, NulsAfterTheEnd_AreNoEnd) {
-  const std::string text("{\"a\": 1}\n\0\0 {", 14);
+  const std::string text("{\"a\": 1}\n\0\0 {", 13);
   EXPECT_EQ(parse_json(text, "f").error().text, "f:2: a NUL byte; JSON expected");
 }
 

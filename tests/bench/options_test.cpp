@@ -32,7 +32,7 @@ Result<CommandLine> parse(std::vector<const char*> arguments,
 }
 
 std::string refusal(std::vector<const char*> arguments, const ProgramInfo& info = kEverything()) {
-  const Result<CommandLine> line = parse(std::move(arguments), std::move(info));
+  const Result<CommandLine> line = parse(std::move(arguments), info);
   return line ? "accepted" : line.error().text;
 }
 

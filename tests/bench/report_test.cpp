@@ -29,11 +29,13 @@ Series series_of(std::string name, std::string picture, bool is_virtual,
 
 /// A directory of its own that goes away.
 class BenchReport : public testing::Test {
+ public:
+  ~BenchReport() override { std::filesystem::remove_all(directory_); }
+
  protected:
   BenchReport()
       : directory_(std::filesystem::temp_directory_path() /
                    ("bench-report-" + std::to_string(getpid()))) {}
-  ~BenchReport() override { std::filesystem::remove_all(directory_); }
 
   [[nodiscard]] std::string directory() const { return directory_.string(); }
   [[nodiscard]] std::vector<std::string> names() const {

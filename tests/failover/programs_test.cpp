@@ -51,7 +51,7 @@ TEST(ExploreProgram, UnsafeModel_PrintsTheRunAndSaysSoInItsStatus) {
 
 /// A host on either side of a switch, 40 Gb/s, a delay of 1 us.
 std::string fabric_of_one_switch() {
-  const std::string path = ::testing::TempDir() + "failover_late.json";
+  std::string path = ::testing::TempDir() + "failover_late.json";
   std::ofstream(path) << R"({"nodes": [{"name": "a", "kind": "host"}, {"name": "s"},
       {"name": "b", "kind": "host"}], "defaults": {"delay": 0.125, "xon": 0.5},
       "links": [{"from": "a", "to": "s", "both_ways": true},

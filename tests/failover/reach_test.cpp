@@ -157,7 +157,6 @@ TEST(UnreachedSteps, AreDescribedByWhereTheyStandAndWhatTheyDo) {
 
 using tools::failover_check::ExploreCommand;
 using tools::failover_check::ScratchFolder;
-using tools::failover_check::Streams;
 
 /// One WRITE whose handler of a timeout asserts, behind a fence, and a receiver that waits for a
 /// word; {0} is a timeout's bound, {1} the word.

@@ -10,11 +10,11 @@
 namespace portcullis::fleet {
 namespace {
 
-const std::string kHeader =
+const std::string header =
     R"("header":{"cluster_id":"324952591200643719","member_id":"3319814642761637952",)"
     R"("revision":"3","raft_term":"2"})";
 
-std::string with_header(const std::string& rest) { return "{" + kHeader + rest + "}"; }
+std::string with_header(const std::string& rest) { return "{" + header + rest + "}"; }
 
 TEST(Gateway, RangeOfAPrefix_IsAskedInBase64) {
   EXPECT_EQ(json_of(Range{.key = "/a", .end = "/b", .min_mod_revision = 7}),
@@ -120,7 +120,7 @@ TEST(Gateway, LeaseGrantWithoutTime_IsRefused) {
 }
 
 TEST(Gateway, KeepAliveOfNoLease_HasNoTime) {
-  const auto answer = read_keep_alive(R"({"result":{)" + kHeader + R"(,"ID":"12345"}})");
+  const auto answer = read_keep_alive(R"({"result":{)" + header + R"(,"ID":"12345"}})");
 
   ASSERT_TRUE(answer) << answer.error().text;
   EXPECT_EQ(answer->ttl_s, 0U);
@@ -136,7 +136,7 @@ TEST(Gateway, KeepAliveThatIsRefused_SaysWhy) {
 
 TEST(Gateway, WatchEvents_ArePutsAndDeletes) {
   const auto answer = read_watch(
-      R"({"result":{)" + kHeader +
+      R"({"result":{)" + header +
       R"(,"events":[{"kv":{"key":"L2E=","create_revision":"2","mod_revision":"2","version":"1",)"
       R"("value":"eA=="}},{"type":"DELETE","kv":{"key":"L2M=","mod_revision":"3"}}]}})");
 
@@ -150,7 +150,7 @@ TEST(Gateway, WatchEvents_ArePutsAndDeletes) {
 
 TEST(Gateway, WatchOfWhatIsCompacted_IsCanceled) {
   const auto answer =
-      read_watch(R"({"result":{)" + kHeader + R"(,"canceled":true,"compact_revision":"3"}})");
+      read_watch(R"({"result":{)" + header + R"(,"canceled":true,"compact_revision":"3"}})");
 
   ASSERT_TRUE(answer);
   EXPECT_TRUE(answer->is_canceled);

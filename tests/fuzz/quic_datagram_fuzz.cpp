@@ -45,7 +45,6 @@ using portcullis::fuzz::Initial;
 using portcullis::fuzz::Octets;
 using portcullis::fuzz::protect;
 using portcullis::fuzz::Retry;
-using portcullis::service::daemon::Certificates;
 using portcullis::service::daemon::ConnectionId;
 using portcullis::service::daemon::Identity;
 using portcullis::service::daemon::QuicPort;

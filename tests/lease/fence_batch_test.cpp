@@ -21,7 +21,6 @@ using ::portcullis::testing::FenceWorld;
 using ::portcullis::testing::kNever;
 using ::portcullis::testing::kRefused;
 using ::portcullis::testing::NotedDropRule;
-using ::portcullis::testing::ScriptedFunction;
 using prm::Opcode;
 using ::testing::Each;
 using ::testing::ElementsAre;

@@ -79,7 +79,7 @@ bool is_of_one(Fault fault) { return std::ranges::find(kFaultsOfOne, fault) != k
 struct Place {
   Fault fault{};
   unsigned member = 0;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr): the 0 of "< 0"
 };
 /// How it goes wrong there; a fault of the host has one way only.
 using Faults = std::map<Place, Answer>;

@@ -14,7 +14,6 @@
 namespace portcullis::lease {
 namespace {
 
-using ::portcullis::testing::Client;
 using ::portcullis::testing::LeaseWorld;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;

@@ -20,7 +20,6 @@ namespace portcullis::lease {
 namespace {
 
 using ::portcullis::testing::Client;
-using ::portcullis::testing::kPort;
 using ::portcullis::testing::LeaseWorld;
 using prm::Opcode;
 using prm::WcStatus;

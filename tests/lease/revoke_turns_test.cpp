@@ -27,7 +27,6 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::SizeIs;
 
 constexpr std::uint64_t kMs = kNsPerMs;
 /// What a batch begins with while it does not know how fast the device is.

@@ -85,7 +85,7 @@ TEST_P(EveryStep, ItsRow_StandsForItAndProvesNoMore) {
   EXPECT_EQ(row(GetParam().step).proves, GetParam().proves);
 }
 
-const std::vector<Carried> kEvery{
+const std::vector<Carried> every_step{
     {Step::ErrorQp, "2ERR_QP of 11"},
     {Step::DestroyMkey, "DESTROY_MKEY of 22", Proof::Mkey},
     {Step::InstallDrop, "entry 5"},
@@ -100,7 +100,7 @@ const std::vector<Carried> kEvery{
     {Step::FreeKey, "UMR of 5632", Proof::Umr},
     {Step::DestroyTenantKey, "DESTROY_MKEY of 44", Proof::TenantMkey},
 };
-INSTANTIATE_TEST_SUITE_P(OfTheTable, EveryStep, ::testing::ValuesIn(kEvery));
+INSTANTIATE_TEST_SUITE_P(OfTheTable, EveryStep, ::testing::ValuesIn(every_step));
 
 TEST(StepTable, EveryCommandWithANumberTooWide_RefusedAndNotSent) {
   ScriptedFunction function;
@@ -122,7 +122,7 @@ std::vector<Step> where(Holds holds) {
   return steps;
 }
 
-TEST(StepTable, Tests_CoverEveryRow) { EXPECT_THAT(kEvery, SizeIs(step_rows().size())); }
+TEST(StepTable, Tests_CoverEveryRow) { EXPECT_THAT(every_step, SizeIs(step_rows().size())); }
 
 TEST(StepTable, Names_DifferAll) {
   std::set<std::string_view> names;

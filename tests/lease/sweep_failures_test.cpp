@@ -22,7 +22,6 @@ using ::portcullis::testing::kNever;
 using ::portcullis::testing::kRefused;
 using ::portcullis::testing::ManagerWorld;
 using ::portcullis::testing::NotedKeyFreer;
-using ::portcullis::testing::ScriptedFunction;
 using prm::Opcode;
 
 /// A step of the deferred phase in its order, with what makes it fail.

@@ -16,12 +16,13 @@ namespace portcullis::model::testing {
 namespace {
 
 class Polled : public ::testing::Test {
- protected:
+ public:
   ~Polled() override {
     stop_.store(true);
     device_thread_.join();
   }
 
+ protected:
   Answer alloc_pd(std::uint32_t slot) {
     const Posted posted = driver_.lay_out(
         slot, command<prm::alloc_pd_in>(prm::Opcode::ALLOC_PD).all(), prm::alloc_pd_out::bytes);

@@ -23,13 +23,15 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 class OutputFile : public ::testing::Test {
+ public:
+  ~OutputFile() override { std::filesystem::remove_all(folder); }
+
  protected:
   OutputFile() {
     std::string pattern = ::testing::TempDir() + "outputXXXXXX";
     folder = mkdtemp(pattern.data());
     path = (folder / "file").string();
   }
-  ~OutputFile() override { std::filesystem::remove_all(folder); }
 
   static std::string text_of(const std::filesystem::path& file) {
     std::ifstream stream(file, std::ios::binary);

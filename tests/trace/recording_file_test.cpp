@@ -27,6 +27,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class RecordingFile : public ::testing::Test {
+ public:
+  ~RecordingFile() override { std::filesystem::remove_all(folder); }
+
  protected:
   RecordingFile() {
     std::string pattern = ::testing::TempDir() + "recordingXXXXXX";
@@ -34,7 +37,6 @@ class RecordingFile : public ::testing::Test {
     path = (folder / "file").string();
     std::signal(SIGPIPE, SIG_IGN);  // as every program does
   }
-  ~RecordingFile() override { std::filesystem::remove_all(folder); }
 
   /// Stands for a disk that fills: it takes what is written until this is destroyed.
   [[nodiscard]] UniqueFd reader_of_pipe() const {

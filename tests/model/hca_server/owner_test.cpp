@@ -17,7 +17,7 @@
 namespace portcullis::model::testing {
 namespace {
 
-using std::chrono_literals::operator""ms;
+using namespace std::chrono_literals;
 using vfio_user::Command;
 using vfio_user::Deadline;
 using vfio_user::Header;

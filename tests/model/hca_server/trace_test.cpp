@@ -20,13 +20,15 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 class HcaServerTrace : public ::testing::Test {
+ public:
+  ~HcaServerTrace() override { unlink(path_.c_str()); }
+
  protected:
   HcaServerTrace() {
     Options options;
     options.trace_path = path_;
     served_.emplace(options);
   }
-  ~HcaServerTrace() override { unlink(path_.c_str()); }
   HcaServerTrace(const HcaServerTrace&) = delete;
   HcaServerTrace& operator=(const HcaServerTrace&) = delete;
 

@@ -294,12 +294,14 @@ INSTANTIATE_TEST_SUITE_P(Addresses, BadTcpAddress,
                                            "127.0.0.1:65536", "127.0.0.1:http"));
 
 class FileChannelTest : public ::testing::Test {
+ public:
+  ~FileChannelTest() override { std::filesystem::remove_all(folder); }
+
  protected:
   FileChannelTest() {
     std::string pattern = ::testing::TempDir() + "exchangeXXXXXX";
     folder = mkdtemp(pattern.data());
   }
-  ~FileChannelTest() override { std::filesystem::remove_all(folder); }
   void write(const char* name, const std::string& text) const {
     std::ofstream(folder / name, std::ios::binary) << text;
   }

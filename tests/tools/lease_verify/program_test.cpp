@@ -23,6 +23,9 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 class LeaseVerify : public ::testing::Test {
+ public:
+  ~LeaseVerify() override { std::filesystem::remove_all(folder); }
+
  protected:
   LeaseVerify() {
     std::string pattern = ::testing::TempDir() + "lease_verifyXXXXXX";
@@ -30,7 +33,6 @@ class LeaseVerify : public ::testing::Test {
     options.request_file = folder / "request";
     options.grant_file = folder / "grant";
   }
-  ~LeaseVerify() override { std::filesystem::remove_all(folder); }
 
   void answer(const std::string& line) const { std::ofstream(options.grant_file) << line << '\n'; }
   static std::string good_grant() {
