@@ -103,9 +103,9 @@ TEST_F(Completions, AfterABreak_NoEntryIsTaken) {
 }
 
 TEST_F(Completions, ComeInOrderOverManyPasses) {
-  for (std::uint16_t i = 0; i < 5 * kEntries + 3; ++i) {
-    post(1000u + i);
-    produce_success(i);
+  for (std::uint32_t i = 0; i < 5 * kEntries + 3; ++i) {
+    post(1000 + i);
+    produce_success(static_cast<std::uint16_t>(i));
     EXPECT_EQ(take().wr_id, 1000u + i);
   }
   EXPECT_EQ(cq.try_poll().value(), std::nullopt);

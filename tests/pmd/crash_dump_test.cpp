@@ -23,8 +23,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::unique_ptr<model::Model> open_model(model::Options options = {}) {
-  return model::Model::create(std::move(options)).value();
+std::unique_ptr<model::Model> open_model(const model::Options& options = {}) {
+  return model::Model::create(options).value();
 }
 
 Result<CrashDump> dump_of(const std::string& behaviour) {

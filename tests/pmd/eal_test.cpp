@@ -22,12 +22,6 @@
 namespace portcullis::pmd {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-
 /// Runs in a child: says `what` on stderr and ends with 0 when it held.
 void conclude(bool held, const std::string& what) {
   std::fprintf(stderr, "%s\n", what.c_str());

@@ -12,7 +12,7 @@ namespace portcullis::pmd {
 namespace {
 
 struct Eqe {
-  Eqe(std::uint8_t type, std::uint8_t sub_type = 0) {
+  explicit Eqe(std::uint8_t type, std::uint8_t sub_type = 0) {
     set(1, type);
     set(3, sub_type);
   }

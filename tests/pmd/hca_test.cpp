@@ -25,7 +25,6 @@ using portcullis::testing::kRegionBytes;
 using portcullis::testing::kServerPsn;
 using portcullis::testing::Side;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // MLX5_CMD_OP_* of mlx5_ifc.h.
 constexpr unsigned kManagePages = 0x108;

@@ -18,7 +18,6 @@
 namespace portcullis::testing {
 namespace {
 
-using pmd::Access;
 using pmd::Completion;
 using pmd::GatherEntry;
 using pmd::WriteRequest;

@@ -15,7 +15,6 @@ namespace portcullis::testing {
 namespace {
 
 using pmd::Access;
-using pmd::QueuePair;
 
 using Bits = std::array<std::uint64_t, 3>;  // rwe, rre, rae
 
@@ -27,9 +26,9 @@ struct Right {
   Bits sent;
 };
 
-const Right kRemoteWrite{"RemoteWrite", {.remote_write = true}, "rwe", "rw", {1, 0, 0}};
-const Right kRemoteRead{"RemoteRead", {.remote_read = true}, "rre", "rr", {0, 1, 0}};
-const Right kRemoteAtomic{"RemoteAtomic", {.remote_atomic = true}, "rae", "a", {0, 0, 1}};
+const Right remote_write{"RemoteWrite", {.remote_write = true}, "rwe", "rw", {1, 0, 0}};
+const Right remote_read{"RemoteRead", {.remote_read = true}, "rre", "rr", {0, 1, 0}};
+const Right remote_atomic{"RemoteAtomic", {.remote_atomic = true}, "rae", "a", {0, 0, 1}};
 
 struct EveryRight : ::testing::TestWithParam<Right>, QueueRig {
   Bits last_sent(const std::string& layout) {
@@ -65,7 +64,7 @@ TEST_P(EveryRight, OfAKey_IsReadByItself) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rights, EveryRight,
-                         ::testing::Values(kRemoteWrite, kRemoteRead, kRemoteAtomic),
+                         ::testing::Values(remote_write, remote_read, remote_atomic),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

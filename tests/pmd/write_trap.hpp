@@ -18,7 +18,7 @@ class WriteTrap {
  public:
   WriteTrap(std::span<std::byte> page, std::function<void()> look)
       : page_(page), look_(std::move(look)) {
-    armed_ = this;
+    armed = this;
     struct sigaction action {};
     action.sa_handler = &WriteTrap::on_fault;
     sigaction(SIGSEGV, &action, &before_);
@@ -31,15 +31,15 @@ class WriteTrap {
  private:
   static void on_fault(int /*signal*/) {
     // With the handler gone a fault that is none of this page's ends the program.
-    armed_->disarm();
-    armed_->look_();
+    armed->disarm();
+    armed->look_();
   }
   void disarm() {
     mprotect(page_.data(), page_.size(), PROT_READ | PROT_WRITE);
     sigaction(SIGSEGV, &before_, nullptr);
   }
 
-  static inline WriteTrap* armed_ = nullptr;
+  static inline WriteTrap* armed = nullptr;
   std::span<std::byte> page_;
   std::function<void()> look_;
   struct sigaction before_ {};

@@ -63,8 +63,10 @@ TEST_P(DamagedBundle, IsReadOrRefusedInOneLine) {
   std::string bytes = pack(two_files()).value();
   std::mt19937 chance(GetParam());
   bytes.resize(bytes.size() - chance() % bytes.size());
-  for (int i = 0; i < 3; ++i)
-    bytes[chance() % bytes.size()] ^= static_cast<char>(1 + chance() % 255);
+  for (int i = 0; i < 3; ++i) {
+    char& byte = bytes[chance() % bytes.size()];
+    byte = static_cast<char>(byte ^ static_cast<char>(1 + chance() % 255));
+  }
   const auto read = unpack(bytes, "x");
   EXPECT_THAT(read ? std::string() : read.error().text, Not(HasSubstr("\n")));
 }

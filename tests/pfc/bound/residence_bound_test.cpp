@@ -27,7 +27,6 @@
 namespace portcullis::pfc::bound {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;

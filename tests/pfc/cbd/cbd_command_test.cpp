@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // pfc-deadlock cbd as its users call it: status, output, and one line for every mistake.
-#include "tools/pfc_deadlock/command.hpp"
 
 #include <gmock/gmock.h>
 
@@ -14,7 +13,6 @@
 #include "pfc/cbd/generators.hpp"
 #include "pfc/topology_json.hpp"
 #include "tests/pfc/console.hpp"
-#include "tools/pfc_deadlock/command.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {

@@ -10,7 +10,6 @@
 namespace portcullis::pfc::import {
 namespace {
 
-using testing::damaged;
 using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;

@@ -11,7 +11,6 @@
 namespace portcullis::pfc::packet {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -151,7 +150,7 @@ TEST(Simulator, ProgressThatSaysNo_EndsTheRun) {
 }
 
 TEST(Simulator, OptionsThatDoNotFit_AreRefusedByName) {
-  const auto refusal = [](RunOptions options) {
+  const auto refusal = [](const RunOptions& options) {
     return simulate(bottleneck(), options).error().text;
   };
   EXPECT_THAT(refusal(until(0)), HasSubstr("a time above 0"));

@@ -11,9 +11,7 @@
 namespace portcullis::service::exchange {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(SweepLines, ComeBackAsTheyWere) {
   const SweepPeer peer{.vendor = 0x2c9, .part = 4119, .firmware = "16.35.4506"};

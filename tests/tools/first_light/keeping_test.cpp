@@ -65,14 +65,14 @@ struct Kept {
 };
 
 /// The model's MAC is 02:50:43:00:00:01, its RoCE address in the proof's sessions 192.0.2.1.
-const auto kTellsNoAddress = AllOf(Not(HasSubstr("02:50:43:00:00:01")), Not(HasSubstr("02504300")),
-                                   Not(HasSubstr("192.0.2.1")), Not(HasSubstr("ffff c0000201")),
-                                   Not(HasSubstr("0000ffff c0000201")), Not(HasSubstr("fe80")));
+const auto tells_no_address = AllOf(Not(HasSubstr("02:50:43:00:00:01")), Not(HasSubstr("02504300")),
+                                    Not(HasSubstr("192.0.2.1")), Not(HasSubstr("ffff c0000201")),
+                                    Not(HasSubstr("0000ffff c0000201")), Not(HasSubstr("fe80")));
 
 TEST(Keeping, Bundle_TellsNoAddressAndNoKey) {
   const Kept kept(false);
   EXPECT_THAT(kept.keys, SizeIs(::testing::Gt(20u)));
-  EXPECT_THAT(kept.text, kTellsNoAddress);
+  EXPECT_THAT(kept.text, tells_no_address);
   EXPECT_THAT(kept.keys_told(), IsEmpty());
   EXPECT_THAT(kept.text, HasSubstr("MAC (address) at (address) and (address), slot 3"));
 }
