@@ -58,15 +58,13 @@ void describe(const Topology& fabric) {
   std::printf("{\"nodes\":");
   list(fabric.nodes, [](const auto& node) { std::printf("\"%s\"", node.name.c_str()); });
   std::printf(",\"is_host\":");
-  list(fabric.nodes, [](const auto& node) {
-    std::printf(node.kind == NodeKind::Host ? "true" : "false");
-  });
+  list(fabric.nodes,
+       [](const auto& node) { std::printf(node.kind == NodeKind::Host ? "true" : "false"); });
   std::printf(",\"links\":");
   list(fabric.links, [](const auto& link) { std::printf("[%u,%u]", link.from, link.to); });
   std::printf(",\"cables\":");
-  list(cbd::cables_of(fabric), [](const auto& cable) {
-    list(cable, [](auto link) { std::printf("%u", link); });
-  });
+  list(cbd::cables_of(fabric),
+       [](const auto& cable) { list(cable, [](auto link) { std::printf("%u", link); }); });
   std::printf(",\"tiers\":");
   list(cbd::tiers_of(fabric).value_or(std::vector<std::uint32_t>{}),
        [](auto tier) { std::printf("%u", tier); });
