@@ -134,7 +134,7 @@ double percentile(std::vector<double> of, std::size_t hundredths) {
   return of[(of.size() - 1) * hundredths / 100];
 }
 
-// A bound of work, not of time: a step takes 8 us where links hardly depend on each other, and 130
+// A bound of work, not of time: a step takes 10 us where links hardly depend on each other, and 60
 // where they do. Of steps there are as many as PAUSEs fit into the time, so that no bound holds for
 // thresholds however close (docs/pfc.md).
 constexpr std::uint64_t kMostSteps = 100'000;
