@@ -219,10 +219,13 @@ class Fabric {
   }
 
   void repair(std::vector<Route>& routes, const std::vector<bool>& is_down) const {
-    for (const std::uint64_t pair : lost(routes)) {
+    std::vector<bool> known;
+    std::optional<NodeId> knows;
+    for (const std::uint64_t pair : lost(routes)) {  // by node
       const auto node = static_cast<NodeId>(pair >> 32);
       const auto destination = static_cast<NodeId>(pair & 0xffffffff);
-      const std::vector<bool> known = own_part(is_down, node);
+      if (knows != node) known = own_part(is_down, node);
+      knows = node;
       routing_.add_next_hops(node, destination, routing_.distances(destination, known), known,
                              routes);
     }

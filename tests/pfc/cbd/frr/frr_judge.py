@@ -98,7 +98,8 @@ CASES = (
 
 
 def run(*words: str, given: str | None = None) -> str:
-    done = subprocess.run(words, input=given, text=True, capture_output=True, check=False)
+    done = subprocess.run(words, input=given, text=True, capture_output=True, check=False,
+                          timeout=START_S)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout
@@ -243,7 +244,7 @@ class Lab:
             self.lay_cables()
             for node in self.ours.switches:
                 self.start(node)
-        except (RuntimeError, OSError):
+        except BaseException:
             self.__exit__()
             raise
         return self
@@ -576,6 +577,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=[case.name for case in CASES],
                         help="this case (may be given again)")
     given = parser.parse_args()
+    # So that what is being left is left as on an error: no namespace and no daemon stays.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if os.geteuid() != 0 or not (DAEMONS / "zebra").exists():
         print("frr_judge: needs root and the packages frr and iproute2", file=sys.stderr)
         return 2
