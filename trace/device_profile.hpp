@@ -51,7 +51,7 @@ struct CommandKind {
   std::uint16_t op_mod = 0;
   /// table_type of flow steering, register_id, qpc.st, 1 for an EQ that takes events; else 0.
   std::uint32_t about = 0;
-  auto operator<=>(const CommandKind&) const = default;
+  auto operator<=>(const CommandKind&) const = default;  // NOLINT(modernize-use-nullptr): its 0
 };
 [[nodiscard]] CommandKind kind_of(std::span<const std::byte> in);
 

@@ -30,7 +30,7 @@ std::optional<std::uint64_t> seconds(std::string_view text) noexcept {
   constexpr std::size_t kMostSecondDigits = 9;
   constexpr std::size_t kNsDigits = 9;
   const std::size_t point = text.find('.');
-  if (point == std::string_view::npos || point > kMostSecondDigits) return std::nullopt;
+  if (point > kMostSecondDigits) return std::nullopt;  // or there is none
   const std::string_view fraction = text.substr(point + 1);
   const auto whole = to_number(text.substr(0, point), 10);
   const auto parts = to_number(fraction, 10);

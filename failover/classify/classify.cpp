@@ -347,7 +347,7 @@ class GroupAdvice {
   }
   /// Whatever the request was explored with.
   [[nodiscard]] std::string companions(const Candidate& one) const {
-    const std::string others = names_of(company(one));
+    std::string others = names_of(company(one));
     if (!has_evidence(story_)) return others;
     return others.empty() ? "the evidence" : others + " and the evidence";
   }

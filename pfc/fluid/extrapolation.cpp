@@ -9,6 +9,9 @@ namespace {
 
 // Of a difference's square, what must be left of it beside the others that it is no sum of them.
 constexpr double kIndependent = 1e-20;
+// Of how many plain steps one extrapolation may stand for, the square. Where more are needed the
+// iteration hardly moves, and where it would end is for rounding to say: there it stays.
+constexpr double kFarthest = 1e4;
 
 double product(const Extrapolation::Vector& a, const Extrapolation::Vector& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -55,7 +58,8 @@ void Extrapolation::correct(Vector& to) {
       add(moves_[age], -part, moves_[other]);
     }
     const double left = product(rests_[age], rests_[age]);
-    squares[age] = left > kIndependent * whole ? left : 0;
+    const bool is_near = product(moves_[age], moves_[age]) <= kFarthest * left;
+    squares[age] = is_near && left > kIndependent * whole ? left : 0;
     if (squares[age] == 0) continue;
     const double part = product(rest_, rests_[age]) / squares[age];
     add(rest_, -part, rests_[age]);

@@ -12,7 +12,10 @@ constexpr int kMostSweeps = 2'000;
 constexpr int kUndampedSweeps = 40;  // rates that swing about a solution are averaged after these
 // Many states need no more sweeps than these, and to extrapolate takes as long as another.
 constexpr int kPlainSweeps = 3;
+constexpr int kCompared = 8;
 constexpr double kConverged = 2e-15;
+// Rates of a circle that passes on just what it gets may be any multiple: such moves do not shrink.
+constexpr double kCreeping = 1e-12;
 constexpr double kEmpty = 1e-13;  // of a queue: rounding, no data
 // A queue this short takes on the composition of what arrives in less time than it is long.
 constexpr double kThin = 1e-10;
@@ -160,8 +163,11 @@ bool RateSolver::sweep(State& state, const Rate& rate, double weight) const {
   for (const std::uint32_t index : network_.order) {
     const Port& port = network_.ports[index];
     divide(state, port, index);
-    const double total = rate(port, index);
-    has_moved |= take(state, index, total + (1 - weight) * (state.total[index] - total));
+    double total = rate(port, index);
+    total += (1 - weight) * (state.total[index] - total);
+    // A lock does not creep: rounding, served for long enough, would set it free.
+    if (state.regime[index] == Regime::Slide && total <= kRateSlack * port.capacity) total = 0;
+    has_moved |= take(state, index, total);
   }
   return has_moved;
 }
@@ -182,13 +188,14 @@ void RateSolver::put(State& state, const std::vector<double>& out) const {
   }
 }
 
-/// Whether some rate has left what it was.
-bool RateSolver::has_moved(const State& state, const std::vector<double>& from) const {
+/// By how much the rates differ from what they were, at most, in capacities.
+double RateSolver::farthest_move(const State& state, const std::vector<double>& from) const {
+  double farthest = 0;
   for (std::size_t slot = 0; slot < network_.slots.size(); ++slot) {
     const double capacity = network_.ports[network_.slots[slot].port].capacity;
-    if (std::abs(state.out[slot] - from[slot]) > kConverged * capacity) return true;
+    farthest = std::max(farthest, std::abs(state.out[slot] - from[slot]) / capacity);
   }
-  return false;
+  return farthest;
 }
 
 void RateSolver::decide(State& state) const {
@@ -237,11 +244,17 @@ void RateSolver::follow(State& state) {
   // Regimes are fixed, so that one sweep is nearly linear in the rates before it. Where links
   // depend on each other in a circle plain sweeps take 30 to 60, each a constant factor nearer.
   extrapolation_.restart();
+  double compared = std::numeric_limits<double>::infinity();  // the move some sweeps ago
   for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
     const bool is_damped = sweeps >= kUndampedSweeps;
     before_ = state.out;
     sweep(state, rate, is_damped ? 0.5 : 1);
-    if (!network_.is_coupled || !has_moved(state, before_)) return;
+    const double moved = farthest_move(state, before_);
+    if (!network_.is_coupled || moved <= kConverged) return;
+    if (sweeps % kCompared == 0) {
+      if (moved <= kCreeping && moved > compared / 2) return;
+      compared = moved;
+    }
     if (sweeps < kPlainSweeps || is_damped) continue;
     extrapolation_.advance(before_, state.out, next_);
     put(state, next_);

@@ -60,7 +60,7 @@ class RateSolver {
   template <class Rate>
   bool sweep(State& state, const Rate& rate, double weight) const;
   void put(State& state, const std::vector<double>& out) const;
-  [[nodiscard]] bool has_moved(const State& state, const std::vector<double>& from) const;
+  [[nodiscard]] double farthest_move(const State& state, const std::vector<double>& from) const;
   template <class Rate>
   void relax(State& state, const Rate& rate) const;
   void divide(State& state, const Port& port, std::uint32_t index) const;

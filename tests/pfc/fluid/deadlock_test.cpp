@@ -42,6 +42,17 @@ TEST(Deadlock, ThirdFlowWithoutDelay_IsMissed) {
   EXPECT_FALSE(until_dead(topology, 50, Discipline::Proportional).deadlock.has_value());
 }
 
+TEST(Deadlock, ThirdFlowWithoutDelay_GetsHalfOfItsLinksForEver) {
+  // Every gate slides, and whatever the ring moves it goes on to move: rounding alone tells rates.
+  const Topology topology = with("ring-3");
+  const FluidRun found = run(topology, sampled(20'000, 100, Discipline::Proportional));
+  for (std::size_t i = 2; i < found.samples.size(); ++i)
+    for (std::size_t slot = 0; slot < found.hops.size(); ++slot)
+      EXPECT_NEAR(found.samples[i].served[slot] - found.samples[i - 1].served[slot], 50, 1e-3)
+          << found.samples[i].time;
+  EXPECT_FALSE(found.deadlock.has_value());
+}
+
 TEST(Deadlock, WithAllQueuesFullAndNoDelay_TheTieDecides) {
   // Rounding brings the ring of three flows to its threshold everywhere; from there on every duty
   // from none to full keeps it there (D6).
@@ -83,6 +94,15 @@ TEST(Deadlock, AfterIt_NothingInTheCycleMoves) {
   const auto& late = found.samples[50].served;
   const auto& early = found.samples[static_cast<std::size_t>(found.deadlock->time) + 2].served;
   EXPECT_EQ(early, late);
+}
+
+TEST(Deadlock, OnTheKnifeEdge_IsForEver) {
+  // Queues at their thresholds but for rounding: what is left of a rate may set nothing free.
+  const Topology topology = with("ring-3");
+  const FluidRun found = run(topology, sampled(20'000, 100, Discipline::Fifo));
+  ASSERT_TRUE(found.deadlock.has_value());
+  const std::size_t after = static_cast<std::size_t>(found.deadlock->time / 100) + 1;
+  EXPECT_EQ(found.samples[after].served, found.samples.back().served);
 }
 
 TEST(Deadlock, SeedsDefinition_SeesTheSameRingStop) {
