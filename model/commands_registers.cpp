@@ -16,8 +16,6 @@
 namespace portcullis::model::commands {
 namespace {
 
-using prm::CommandStatus;
-
 using Access = RegisterAccess;
 using registers::bad_param;
 using registers::check_port;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace portcullis::failover {
 
 std::optional<unsigned> Alike::earlier(const Story& story, unsigned number) {
@@ -31,6 +33,9 @@ std::optional<unsigned> Alike::earlier(const Story& story, unsigned number) {
 }
 
 Classification told_of(Classification found, unsigned from, unsigned to) {
+  for (Requirement& condition : found.conditions)
+    std::replace(condition.requests.begin(), condition.requests.end(), std::size_t{from},
+                 std::size_t{to});
   if (!found.machine) return found;
   const std::string was = fmt::format("[{}]", from);
   for (WorkRequest& request : found.machine->scenario.work_requests) {

@@ -361,11 +361,14 @@ class GroupAdvice {
       const Candidate& one, const std::vector<Candidate>& together) const {
     const OutstandingRequest& r = dump_[one.number];
     std::vector<Requirement> conditions;
-    if (together.size() > 1) {
-      Requirement order{Requirement::Kind::PostingOrder, {}};
-      for (const Candidate& other : together) order.requests.push_back(other.number);
-      conditions.push_back(std::move(order));
-    }
+    Requirement order{Requirement::Kind::PostingOrder, {}};
+    for (const Candidate& other : together) order.requests.push_back(other.number);
+    // What lets the receiver reuse the bytes may not pass what it was posted behind.
+    for (const StoryRequest& each : story_.requests)
+      if (each.is_message && each.request.outcome != Outcome::Completed)
+        order.requests.push_back(each.request.index);
+    std::ranges::sort(order.requests);
+    if (order.requests.size() > 1) conditions.push_back(std::move(order));
     if (r.status_name.empty()) conditions.push_back({Requirement::Kind::QueuePairFailed, {}});
     if ((carries_data(*r.opcode) || *r.opcode == Opcode::Send) && r.length.value_or(1) != 0)
       conditions.push_back({Requirement::Kind::SourceUnchanged, {}});
@@ -465,6 +468,40 @@ Result<void> decide_all(const Dump& dump, Effort effort, std::vector<Classificat
   return {};
 }
 
+Requirement* order_of(Classification& c) {
+  const auto found =
+      std::ranges::find(c.conditions, Requirement::Kind::PostingOrder, &Requirement::kind);
+  return found == c.conditions.end() ? nullptr : &*found;
+}
+
+/// An order is one of what is reposted: a message that is not leaves it, and one that is has it
+/// too.
+void settle_orders(std::vector<Classification>& advice) {
+  for (std::size_t i = 0; i < advice.size(); ++i) {
+    Requirement* const order = order_of(advice[i]);
+    if (order == nullptr) continue;
+    std::erase_if(order->requests, [&](std::size_t other) {
+      return other != i && advice[other].advice != Advice::Repost;
+    });
+    if (order->requests.size() < 2)
+      std::erase_if(advice[i].conditions, [](const Requirement& condition) {
+        return condition.kind == Requirement::Kind::PostingOrder;
+      });
+  }
+  for (std::size_t i = 0; i < advice.size(); ++i) {
+    const Requirement* const order = order_of(advice[i]);
+    if (order == nullptr || advice[i].advice != Advice::Repost) continue;
+    const Requirement wanted = *order;
+    for (const std::size_t other : wanted.requests) {
+      Requirement* const has = order_of(advice[other]);
+      if (has == nullptr)
+        advice[other].conditions.insert(advice[other].conditions.begin(), wanted);
+      else if (!std::ranges::binary_search(has->requests, i))
+        has->requests.insert(std::ranges::upper_bound(has->requests, i), i);
+    }
+  }
+}
+
 }  // namespace
 
 const char* name_of(Advice advice) noexcept {
@@ -548,6 +585,7 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
     if (!plain.back().empty() && is_unknown) dump[i].outcome = Outcome::Unmodelled;
   }
   PORTCULLIS_TRY(decide_all(dump, effort, advice, stop));
+  settle_orders(advice);
   for (std::size_t i = 0; i < dump.size(); ++i) {
     if (plain[i].empty() && is_empty(dump[i]) && dump[i].outcome == Outcome::Unknown) {
       advice[i].advice = Advice::Repost;

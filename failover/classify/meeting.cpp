@@ -92,6 +92,7 @@ std::pair<unsigned, unsigned> place_of(const Cells& cells, const Bytes& bytes) {
 bool is_message(const OutstandingRequest& r, const std::vector<unsigned>& members,
                 unsigned number) {
   if (!takes_part(r) || std::count(members.begin(), members.end(), number) != 0) return false;
+  if (r.evidence.is_queue_fenced && r.evidence.most == Part::Nothing) return false;
   if (!r.opcode) return r.side_effect != SideEffect::None;
   if (*r.opcode == Opcode::Send || *r.opcode == Opcode::WriteWithImm) return true;
   // A flag elsewhere that the receiver may watch.
@@ -103,6 +104,7 @@ bool is_message(const OutstandingRequest& r, const std::vector<unsigned>& member
 struct Messages {
   std::optional<unsigned> foreign;  // of another QP, which no order holds back
   std::optional<unsigned> own;      // of a member's QP
+  std::optional<unsigned> second;   // of another member's
 };
 Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
   const Contract& contract = dump[members.front()].contract;
@@ -115,10 +117,13 @@ Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
   };
   Messages found;
   for (unsigned i = members.front() + 1; i < dump.size(); ++i) {
-    if (found.foreign && found.own) break;
     if (!is_message(dump[i], members, i)) continue;
-    std::optional<unsigned>& first = shares_queue(dump[i]) ? found.own : found.foreign;
-    if (!first) first = i;
+    const bool is_own = shares_queue(dump[i]);
+    std::optional<unsigned>& first = is_own ? found.own : found.foreign;
+    if (!first)
+      first = i;
+    else if (is_own && !found.second && dump[*first].qp_num != dump[i].qp_num)
+      found.second = i;
   }
   return found;
 }
@@ -126,11 +131,12 @@ Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
 /// A story has one message, and a receiver that reuses words of no atomic.
 std::string obstacle_of_messages(const Dump& dump, const std::vector<unsigned>& members) {
   const Messages messages = messages_of(dump, members);
-  if (messages.foreign && messages.own)
+  const std::optional<unsigned> other = messages.foreign ? messages.foreign : messages.second;
+  if (messages.own && other)
     return fmt::format(
         "both work_requests[{}] and [{}], of two QPs, let the receiver reuse these bytes, and one "
         "message is explored",
-        *messages.own, *messages.foreign);
+        *messages.own, *other);
   if (!messages.foreign && !messages.own) return {};
   for (const unsigned member : members)
     if (dump[member].opcode && is_atomic(*dump[member].opcode))

@@ -88,6 +88,7 @@ class Teller {
     for (unsigned i = 0; i < message_; ++i)
       if (story_.requests[i].is_reposted && opcode_of(story_.requests[i]) == Opcode::Read)
         scenario.before_reuse.push_back(i);
+    add_what_is_known(scenario);
     add_requests(scenario, way);
     add_program(scenario, way);
     has_receiver_ ? add_receiver(scenario, way) : add_others(scenario, way);
@@ -321,6 +322,17 @@ class Teller {
            });
   }
 
+  /// The judge may not think away what the dump says was executed, nor think up what was not.
+  void add_what_is_known(Scenario& scenario) const {
+    for (unsigned i = 0; i < story_.requests.size(); ++i) {
+      const StoryRequest& r = story_.requests[i];
+      if (r.is_message || r.request.outcome == Outcome::Completed) continue;
+      const bool is_final = story_.contract.is_fenced || is_closed(r.queue);
+      if (r.request.evidence.least == Part::All) scenario.surely_executed.push_back(i);
+      if (r.request.evidence.most == Part::Nothing && is_final) scenario.surely_not.push_back(i);
+    }
+  }
+
   /// What the application found; a run goes on where it could be found.
   void add_look(std::vector<Instruction>& program, const Way& way) const {
     if (!has_evidence_) return;
@@ -389,25 +401,29 @@ class Teller {
   /// Whoever replaces a word has seen it.
   void add_others(Scenario& scenario, const Way& way) const {
     if (story_.contract.environment == Environment::Quiet || (writers_ == 0 && !has_word())) return;
-    std::set<Word> seen = {way.initial};
+    std::set<Word> named = {way.initial};
     for (std::size_t i = 0; i < story_.requests.size(); ++i) {
       const StoryRequest& r = story_.requests[i];
-      if (writes(r)) seen.insert(way.data[i]);
-      if (opcode_of(r) == Opcode::CompareSwap) seen.insert(r.request.swap);
-      if (opcode_of(r) == Opcode::FetchAdd) seen.insert(way.initial + r.request.compare_add);
+      if (writes(r)) named.insert(way.data[i]);
+      if (opcode_of(r) == Opcode::CompareSwap) named.insert(r.request.swap);
+      if (opcode_of(r) == Opcode::FetchAdd) named.insert(way.initial + r.request.compare_add);
     }
-    scenario.environment_budget = 1;
+    std::set<Word> seen = named;
+    seen.insert(found_.begin(), found_.end());
+    // What a look found may be one step's work, and then it goes on: the old value comes back.
+    scenario.environment_budget = has_evidence_ ? 2 : 1;
+    const bool comes_back = !story_.contract.has_unique_tags;
+    std::set<Word> old = comes_back ? expected_ : std::set<Word>();
+    if (comes_back) old.insert(way.initial);
     for (unsigned cell = 0; cell < story_.cells; ++cell)
       for (const Word word : seen) {
         scenario.environment.push_back({"another writer", address(cell), word, foreign_});
-        for (const Word found : found_) {
-          const bool is_back = story_.contract.has_unique_tags && seen.contains(found);
-          if (found != word && found != way.initial && !is_back)
+        for (const Word found : found_)
+          if (found != word && !old.contains(found) && (comes_back || !named.contains(found)))
             scenario.environment.push_back({"another writer", address(cell), word, found});
-        }
-        if (word != way.initial && !story_.contract.has_unique_tags)
-          scenario.environment.push_back(
-              {"the old value comes back", address(cell), word, way.initial});
+        for (const Word back : old)
+          if (back != word)
+            scenario.environment.push_back({"the old value comes back", address(cell), word, back});
       }
   }
   [[nodiscard]] bool has_word() const {

@@ -18,6 +18,7 @@ struct Operated {
   std::vector<std::pair<unsigned, Operation>> words;  // cell, what happens to it
   unsigned first = 0, last = 0;                       // places of invocation and response
   bool is_answered = false;
+  bool is_certain = false;  // it was executed, whoever says so
   std::optional<Word> answer;
 };
 
@@ -64,7 +65,8 @@ class Judge {
     }
   }
   Operated of_client(const Event& event, unsigned place) const {
-    Operated operated{{}, place, ~0U, false, std::nullopt};
+    Operated operated{{}, place, ~0U, false, false, std::nullopt};
+    operated.is_certain = has(m_.scenario.surely_executed, event.number);
     for (const WorkRequest& request : m_.scenario.work_requests) {
       if (request.operation != event.number || !request.is_counted || !operated.words.empty())
         continue;
@@ -90,7 +92,7 @@ class Judge {
     }
   }
   Operated of_other(const Event& event, unsigned place) const {
-    Operated operated{{}, place, place, true, std::nullopt};
+    Operated operated{{}, place, place, true, true, std::nullopt};
     if (event.kind == Event::Kind::Environment) {
       const EnvironmentStep& step = m_.scenario.environment[event.number];
       const bool is_shared = step.address.space == Address::Space::Shared;
@@ -118,17 +120,18 @@ class Judge {
 
   /// Places one operation after another that nothing unplaced precedes.
   bool can_order(const Memory& memory, unsigned placed) {
-    unsigned answered_left = 0;
+    bool is_complete = true;
     unsigned limit = ~0U;  // the first response among the unplaced
     for (unsigned i = 0; i < operations_.size(); ++i) {
-      if ((placed >> i & 1U) != 0 || !operations_[i].is_answered) continue;
-      ++answered_left;
-      limit = std::min(limit, operations_[i].last);
+      if ((placed >> i & 1U) != 0) continue;
+      if (operations_[i].is_answered || operations_[i].is_certain) is_complete = false;
+      if (operations_[i].is_answered) limit = std::min(limit, operations_[i].last);
     }
-    if (answered_left == 0 && memory == final_memory()) return true;
+    if (is_complete && memory == final_memory()) return true;
     for (unsigned i = 0; i < operations_.size(); ++i) {
       const Operated& operated = operations_[i];
-      if ((placed >> i & 1U) != 0 || operated.first > limit || is_overtaken(i, placed)) continue;
+      if ((placed >> i & 1U) != 0 || operated.first > limit) continue;
+      if (is_overtaken(i, placed) || is_ruled_out(i)) continue;
       Memory after = memory;
       if (apply(operated, after) && can_order(after, placed | 1U << i)) return true;
     }
@@ -139,8 +142,7 @@ class Judge {
   [[nodiscard]] bool is_overtaken(unsigned i, unsigned placed) const {
     if (!m_.scenario.keeps_posting_order || owners_[i].kind != Event::Kind::Invoke) return false;
     const auto& early = m_.scenario.before_reuse;
-    const bool is_early = operations_[i].is_answered &&
-                          std::find(early.begin(), early.end(), owners_[i].number) != early.end();
+    const bool is_early = operations_[i].is_answered && has(early, owners_[i].number);
     for (unsigned other = 0; other < owners_.size(); ++other) {
       if ((placed >> other & 1U) == 0 || owners_[other].client != owners_[i].client) continue;
       if (is_early && owners_[other].kind == Event::Kind::Reuse) return true;
@@ -148,6 +150,14 @@ class Judge {
         return true;
     }
     return false;
+  }
+  static bool has(const std::vector<unsigned>& operations, unsigned number) {
+    return std::find(operations.begin(), operations.end(), number) != operations.end();
+  }
+  /// Known not to have been executed, by whoever asked before anything answered it.
+  [[nodiscard]] bool is_ruled_out(unsigned i) const {
+    return owners_[i].kind == Event::Kind::Invoke && !operations_[i].is_answered &&
+           has(m_.scenario.surely_not, owners_[i].number);
   }
   static bool apply(const Operated& operated, Memory& memory) {
     for (const auto& [cell, operation] : operated.words) {

@@ -160,6 +160,17 @@ std::optional<std::string> fault_of_operations(const Scenario& s) {
       return fmt::format(
           "with \"history\" an operation has a work request that counts, and {} has none",
           one.operation);
+  // The judge knows what operations do to memory, and "consume" and "reuse" of the receiver.
+  for (const WorkRequest& one : s.work_requests) {
+    if (one.log_cell)
+      return fmt::format("with \"history\" nothing else changes cells: {} has \"record\"",
+                         one.name);
+    if (!one.is_counted && one.opcode != Opcode::Send && one.opcode != Opcode::Read)
+      return fmt::format("with \"history\" all that changes cells counts: {} does not", one.name);
+  }
+  const auto sets = [](const ReceiverStep& step) { return step.kind == ReceiverStep::Kind::Set; };
+  if (std::any_of(s.receiver.begin(), s.receiver.end(), sets))
+    return "with \"history\" a receiver may \"consume\" and \"reuse\", and not \"set\"";
   return std::nullopt;
 }
 

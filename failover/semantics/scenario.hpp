@@ -220,6 +220,8 @@ struct Scenario {
   /// Operations whose answers come before the reuse, in the judge's order: the message that allowed
   /// it was posted after them.
   std::vector<unsigned> before_reuse;
+  /// Of operations without an answer, what is known all the same, and the judge may not leave open.
+  std::vector<unsigned> surely_executed, surely_not;
   std::uint64_t policy = 0;  // bit d answers decision d
 };
 

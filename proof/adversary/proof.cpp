@@ -106,8 +106,9 @@ void lessen(Finding& finding, Number RunSpec::*number, Number most) {
     RunSpec spec = finding.spec;
     spec.*number = value;
     auto smaller = try_run(spec);
-    if (smaller) finding = *std::move(smaller);
-    return smaller.has_value();
+    if (!smaller) return false;
+    finding = *std::move(smaller);
+    return true;
   };
   Number reached = 0;
   if (take(0)) return;

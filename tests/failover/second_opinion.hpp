@@ -187,6 +187,7 @@ inline bool shows(const Dump& dump, const std::vector<std::size_t>& reposted,
   tale.later_cells = cells_of(tale);
   const std::vector<std::vector<std::optional<std::uint64_t>>> laters = {{std::nullopt, 50, 5, 6},
                                                                          {std::nullopt}};
+  if (found.look && found.words.empty()) tale.known = Sender(tale).what_is_known();
   const bool has_stranger = promise.environment != Environment::Quiet;
   std::size_t ways = 1;  // of what the WRITEs carried
   for (const OutstandingRequest& r : dump)
@@ -197,12 +198,15 @@ inline bool shows(const Dump& dump, const std::vector<std::size_t>& reposted,
   for (const std::uint64_t initial : initials)
     for (std::size_t way = 0; way < ways; ++way)
       for (const auto& later : laters[promise.is_nothing_later ? 1 : 0])
-        for (unsigned stranger = has_stranger ? 1 : 0; stranger <= (has_stranger ? 3U : 0U);
+        for (unsigned stranger = has_stranger ? 1 : 0; stranger <= (has_stranger ? 5U : 0U);
              ++stranger) {
           tale.initial = initial;
           tale.later = tale.later_cells.empty() ? std::nullopt : later;
           if (has_stranger) tale.stranger = testing::Stranger{std::uint64_t{stranger} + 3, 90};
           if (stranger == 3) tale.stranger = testing::Stranger{10, initial};
+          // What a CAS expects comes back, whatever was there at first.
+          if (stranger == 4) tale.stranger = testing::Stranger{6, 5};
+          if (stranger == 5) tale.stranger = testing::Stranger{5, 6};
           fill_in(dump, way, found.words, tale);
           if (found.look_of) tale.look = found.look_of(tale);
           Sender sender(tale);

@@ -36,6 +36,11 @@ struct Stranger {
 /// with memory.
 using Look = std::function<bool(const std::vector<unsigned>&, const std::vector<std::uint64_t>&)>;
 
+/// Of ops without an answer, what is so in every run that agrees with what was found.
+struct Known {
+  std::set<std::size_t> executed, not_executed;
+};
+
 struct Tale {
   std::vector<Op> ops;
   std::uint64_t initial = 0;
@@ -45,6 +50,7 @@ struct Tale {
   std::optional<std::uint64_t> later;  // the sender overwrites cells at the end
   std::vector<unsigned> later_cells = {0, 1};
   std::optional<Stranger> stranger;
+  Known known = {};
 };
 
 class Sender {
@@ -59,6 +65,16 @@ class Sender {
     now.received.resize(tale_.ops.size());
     now.answers.resize(tale_.ops.size());
     return visit(now);
+  }
+  /// What was found tells this of the ops, as far as it is about packets and not about memory.
+  Known what_is_known() {
+    is_asking_ = true;
+    for (std::size_t i = 0; i < tale_.ops.size(); ++i) {
+      known_.executed.insert(i);
+      if (is_refused(tale_.ops[i])) known_.not_executed.insert(i);
+    }
+    (void)can_break();
+    return has_run_ ? known_ : Known{};
   }
   /// Some run of those that were visited agrees with what was found.
   [[nodiscard]] bool has_run() const { return has_run_; }
@@ -155,6 +171,7 @@ class Sender {
     if (tale_.look && !now.has_looked) {
       if (!tale_.look(now.done, now.memory)) return false;
       has_run_ = true;
+      if (is_asking_) return note(now);
       Now next = now;
       next.has_looked = true;
       return visit(next);
@@ -168,6 +185,13 @@ class Sender {
     }
     // What may still arrive may as well be lost: every such state is an end.
     return !is_explained(now);
+  }
+  bool note(const Now& now) {
+    for (std::size_t i = 0; i < tale_.ops.size(); ++i) {
+      if (now.done[i] != tale_.ops[i].cells) known_.executed.erase(i);
+      if (now.done[i] != 0) known_.not_executed.erase(i);
+    }
+    return false;
   }
   bool repost(const Now& now) {
     const Op& op = tale_.ops[now.stage];
@@ -212,7 +236,9 @@ class Sender {
       return was_strange && final == now.memory;
     }
     const Answer& answer = now.answers[at];
-    if (!answer.is_given && explains(now, at + 1, memory, was_strange)) return true;
+    const bool may_be_left_out = !answer.is_given && !tale_.known.executed.contains(at);
+    if (may_be_left_out && explains(now, at + 1, memory, was_strange)) return true;
+    if (!answer.is_given && tale_.known.not_executed.contains(at)) return false;
     Words after = memory;
     std::uint64_t before = 0;
     for (unsigned packet = 0; packet < tale_.ops[at].cells; ++packet)
@@ -222,6 +248,8 @@ class Sender {
   }
 
   Tale tale_;
+  Known known_;
+  bool is_asking_ = false;
   std::set<Now> seen_;
   bool has_run_ = false;
 };

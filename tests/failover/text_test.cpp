@@ -244,6 +244,21 @@ TEST(ProtocolText, HistoryThatTheJudgeCannotTry_IsRefused) {
   EXPECT_THAT(read_protocol(receiver, "p.json").error().text, HasSubstr("one \"consume\""));
 }
 
+TEST(ProtocolText, HistoryBesideWhatTheJudgeDoesNotKnow_IsRefused) {
+  const std::string text = with(R"("protocol": "p",)",
+                                R"("judge": {"history": true}, "own_cells": 2, "protocol": "p",)");
+  std::string record = text;
+  record.insert(record.find(R"("name": "W")"), R"("record": 0, )");
+  EXPECT_THAT(read_protocol(record, "p.json").error().text, HasSubstr("W has \"record\""));
+  std::string uncounted = text;
+  uncounted.insert(uncounted.find(R"("name": "W")"), R"("counted": false, )");
+  EXPECT_THAT(read_protocol(uncounted, "p.json").error().text,
+              HasSubstr("all that changes cells counts: W does not"));
+  std::string set = text;
+  set.replace(set.find(R"("quiet": {})"), 11, R"("quiet": {"receiver": [{"set": 3, "cell": 0}]})");
+  EXPECT_THAT(read_protocol(set, "p.json").error().text, HasSubstr("and not \"set\""));
+}
+
 TEST(ProtocolText, HistoryOfAnOperationThatIsToldTwice_IsRefused) {
   std::string text = with(R"("protocol": "p",)", R"("judge": {"history": true}, "protocol": "p",)");
   const std::string end = R"({"label": "z", "end": true})";

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Dumps whose repost looked safe and was not, or was refused for a run that cannot be: found by a
+// small enumerator that was written from the documents, and refuted by `check` on the same story.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "failover/classify/classify.hpp"
+#include "failover/classify/dump.hpp"
+
+namespace portcullis::failover {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kAba = R"({"rkey": 1, "environment": "aba", "fenced": true})";
+constexpr const char* kQuiet = R"({"rkey": 1, "environment": "quiet", "fenced": true})";
+constexpr const char* kNotified =
+    R"({"rkey": 1, "environment": "reuse", "consumer": "notified", "fenced": true})";
+
+/// `queue_pairs` may be empty.
+std::vector<Classification> told(const std::string& region, const std::string& requests,
+                                 const std::string& queue_pairs = "") {
+  const std::string json = R"({"regions": [)" + region + R"(], "work_requests": [)" + requests +
+                           R"(], "queue_pairs": [)" + queue_pairs + "]}";
+  return classify(read_dump(json, "d").value()).value();
+}
+
+std::vector<Advice> advices_of(const std::vector<Classification>& told) {
+  std::vector<Advice> advices;
+  for (const Classification& one : told) advices.push_back(one.advice);
+  return advices;
+}
+
+std::string add(const std::string& addend, const std::string& more = "") {
+  return R"({"wr_id": 1, "opcode": "IBV_WR_ATOMIC_FETCH_AND_ADD", "qp_num": 1, "rkey": 1,
+             "remote_addr": 0, "compare_add": ")" +
+         addend + "\"" + more + "}";
+}
+std::string swap(const std::string& more = "") {
+  return R"({"wr_id": 2, "opcode": "IBV_WR_ATOMIC_CMP_AND_SWP", "qp_num": 1, "rkey": 1,
+             "remote_addr": 0, "compare_add": 1, "swap": 2, "status": "IBV_WC_RETRY_EXC_ERR")" +
+         more + "}";
+}
+std::string write(unsigned qp_num, const std::string& more = "") {
+  return R"({"wr_id": 1, "opcode": "IBV_WR_RDMA_WRITE", "rkey": 1, "remote_addr": 0,
+             "length": 64, "qp_num": )" +
+         std::to_string(qp_num) + more + "}";
+}
+std::string send(unsigned qp_num) {
+  return R"({"wr_id": 2, "opcode": "IBV_WR_SEND", "qp_num": )" + std::to_string(qp_num) + "}";
+}
+
+TEST(DumpAdvice, CasWhoseWordOthersBringBack_IsNotRepostedBesideAnFadd) {
+  // 0, FADD 1, CAS 2, another writer 1, the CAS again.
+  const auto advice = told(kAba, add("1", R"(, "status": "IBV_WC_SUCCESS")") + "," + swap());
+  EXPECT_THAT(advices_of(advice), ElementsAre(Advice::Never, Advice::OnlyIf));
+}
+
+TEST(DumpAdvice, CasAfterAWordThatOthersPutThere_IsNotReposted) {
+  // 1, CAS 2, another writer 7, the look, another writer 1, the CAS again.
+  for (const char* evidence :
+       {R"(, "evidence": {"word": 7})", R"(, "evidence": {"word": 7, "word_before": 1})"})
+    EXPECT_EQ(told(kAba, swap(evidence))[0].advice, Advice::OnlyIf) << evidence;
+}
+
+TEST(DumpAdvice, FaddBehindOneThatEvidenceSaysHappened_IsNeverReposted) {
+  // The first is no explanation of what the second does twice: it happened, and once.
+  for (const char* addend : {"0xfffffffffffffffb", "0xffffffffffffffff"}) {
+    const auto advice =
+        told(kQuiet, add("5", R"(, "evidence": {"applied": true})") + "," + add(addend));
+    EXPECT_EQ(advice[1].advice, Advice::Never) << addend;
+  }
+}
+
+TEST(DumpAdvice, FaddBesideOneThatEvidenceSaysDidNotHappen_IsNeverReposted) {
+  const std::string not_applied = R"(, "evidence": {"applied": false})";
+  const auto advice = told(kQuiet, add("5") + "," + add("5", not_applied));
+  EXPECT_EQ(advice[0].advice, Advice::Never);
+}
+
+TEST(DumpAdvice, WriteAndTheMessageBehindIt_AreRepostedInTheirOrder) {
+  const auto advice =
+      told(kNotified, write(1) + "," + send(1), R"({"qp_num": 1, "fenced": true, "receives": 0})");
+  ASSERT_THAT(advices_of(advice), ElementsAre(Advice::Repost, Advice::Repost));
+  for (const Classification& one : advice) {
+    EXPECT_EQ(one.conditions[0].kind, Requirement::Kind::PostingOrder);
+    EXPECT_THAT(one.conditions[0].requests, ElementsAre(0U, 1U));
+  }
+}
+
+TEST(DumpAdvice, WriteBeforeAMessageThatIsNotReposted_HasNoOrder) {
+  const auto advice = told(kNotified, write(1) + "," + send(1));
+  ASSERT_THAT(advices_of(advice), ElementsAre(Advice::Repost, Advice::Never));
+  for (const Requirement& condition : advice[0].conditions)
+    EXPECT_NE(condition.kind, Requirement::Kind::PostingOrder);
+}
+
+TEST(DumpAdvice, WriteBeforeAMessageThatCannotHappen_IsReposted) {
+  const auto advice =
+      told(kNotified, write(1, R"(, "evidence": {"applied": false})") + "," + send(2),
+           R"({"qp_num": 1, "fenced": true}, {"qp_num": 2, "fenced": true, "receives": 0})");
+  EXPECT_EQ(advice[0].advice, Advice::Repost);
+}
+
+TEST(DumpAdvice, BytesThatMessagesOfTwoMembersQpsRelease_GetNoAdvice) {
+  const std::string read = R"({"wr_id": 1, "opcode": "IBV_WR_RDMA_READ", "qp_num": 2, "rkey": 1,
+                               "remote_addr": 0, "length": 64},)";
+  const auto advice = told(kNotified, read + write(1) + "," + send(1) + "," + send(2));
+  EXPECT_EQ(advice[1].advice, Advice::NoAdvice);
+  EXPECT_THAT(advice[1].reason, HasSubstr("both work_requests[2] and [3]"));
+  // That of QP 1 was not executed, nor can it be: that of QP 2 is left.
+  const auto fenced = told(kNotified, read + write(1) + "," + send(1) + "," + send(2),
+                           R"({"qp_num": 1, "fenced": true, "receives": 0})");
+  EXPECT_EQ(fenced[1].advice, Advice::OnlyIf);
+}
+
+}  // namespace
+}  // namespace portcullis::failover
