@@ -7,7 +7,6 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -60,11 +59,9 @@ class Checker {
     if (one_line(value) != value)
       return bad(part, "name",
                  fmt::format("\"{}\" with a control character; none is accepted", one_line(value)));
-    const auto [known, is_new] = names_.try_emplace(value, at_);
-    if (!is_new)
+    if (!names_.insert(value).second)
       return bad(part, "name",
-                 fmt::format("\"{}\" is the name of number {} already; names differ", value,
-                             known->second));
+                 fmt::format("\"{}\" is the name of one before already; names differ", value));
     return std::nullopt;
   }
 
@@ -214,7 +211,7 @@ class Checker {
 
   const Topology& topology_;
   std::size_t at_ = 0;
-  std::unordered_map<std::string, std::size_t> names_;
+  std::unordered_set<std::string> names_;
   std::set<std::tuple<LinkId, LinkId, std::uint32_t>> turns_;  // of rewrites
 };
 

@@ -122,7 +122,11 @@ class GroupAdvice {
  public:
   GroupAdvice(const Dump& dump, const Members& members, std::vector<Classification>& advice,
               const std::atomic<bool>* stop)
-      : dump_(dump), story_(story_of(dump, members)), advice_(advice), stop_(stop) {
+      : dump_(dump),
+        story_(story_of(dump, members)),
+        messages_(later_messages(dump, members)),
+        advice_(advice),
+        stop_(stop) {
     std::size_t at = 0;
     for (const unsigned member : members) {
       while (story_.requests[at].is_message) ++at;
@@ -364,9 +368,7 @@ class GroupAdvice {
     Requirement order{Requirement::Kind::PostingOrder, {}};
     for (const Candidate& other : together) order.requests.push_back(other.number);
     // What lets the receiver reuse the bytes may not pass what it was posted behind.
-    for (const StoryRequest& each : story_.requests)
-      if (each.is_message && each.request.outcome != Outcome::Completed)
-        order.requests.push_back(each.request.index);
+    order.requests.insert(order.requests.end(), messages_.begin(), messages_.end());
     std::ranges::sort(order.requests);
     if (order.requests.size() > 1) conditions.push_back(std::move(order));
     if (r.status_name.empty()) conditions.push_back({Requirement::Kind::QueuePairFailed, {}});
@@ -384,6 +386,7 @@ class GroupAdvice {
 
   const Dump& dump_;
   Story story_;
+  std::vector<std::size_t> messages_;  // that may be reposted behind it, in the story or not
   std::vector<Classification>& advice_;
   const std::atomic<bool>* stop_;
   std::vector<Candidate> candidates_;
@@ -437,7 +440,7 @@ Result<void> decide_group(const Dump& dump, const Group& group, Effort effort, A
     GroupAdvice(dump, group.members, advice, stop).decide_by_rule();
     return {};
   }
-  if (group.members.size() == 1) {
+  if (group.members.size() == 1 && later_messages(dump, group.members).empty()) {
     const unsigned one = group.members.front();
     const unsigned same = alike.earlier(story_of(dump, group.members), one).value_or(one);
     if (same != one) {

@@ -92,12 +92,23 @@ std::pair<unsigned, unsigned> place_of(const Cells& cells, const Bytes& bytes) {
 bool is_message(const OutstandingRequest& r, const std::vector<unsigned>& members,
                 unsigned number) {
   if (!takes_part(r) || std::count(members.begin(), members.end(), number) != 0) return false;
-  if (r.evidence.is_queue_fenced && r.evidence.most == Part::Nothing) return false;
+  const bool notifies = r.opcode == Opcode::Send || r.opcode == Opcode::WriteWithImm;
   if (!r.opcode) return r.side_effect != SideEffect::None;
-  if (*r.opcode == Opcode::Send || *r.opcode == Opcode::WriteWithImm) return true;
+  if (notifies) return true;
   // A flag elsewhere that the receiver may watch.
   return may_write(r) && touches_memory(r) && r.contract.environment != Environment::Quiet &&
          r.contract.consumer == Consumer::Polls;
+}
+
+/// It was not executed in a way that tells the receiver something, nor will it be.
+bool is_over(const OutstandingRequest& r) {
+  const bool notifies = r.opcode == Opcode::Send || r.opcode == Opcode::WriteWithImm;
+  const Part most = r.evidence.most;
+  return r.evidence.is_queue_fenced && (most == Part::Nothing || (notifies && most != Part::All));
+}
+
+bool waits_for_message(const Contract& contract) {
+  return contract.environment == Environment::Reuse && contract.consumer == Consumer::Notified;
 }
 
 /// The first later requests that let the receiver go on, where it waits for one.
@@ -107,9 +118,7 @@ struct Messages {
   std::optional<unsigned> second;   // of another member's
 };
 Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
-  const Contract& contract = dump[members.front()].contract;
-  if (contract.environment != Environment::Reuse || contract.consumer != Consumer::Notified)
-    return {};
+  if (!waits_for_message(dump[members.front()].contract)) return {};
   const auto shares_queue = [&](const OutstandingRequest& r) {
     return r.qp_num && std::any_of(members.begin(), members.end(), [&](unsigned member) {
              return dump[member].qp_num == r.qp_num;
@@ -117,7 +126,7 @@ Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
   };
   Messages found;
   for (unsigned i = members.front() + 1; i < dump.size(); ++i) {
-    if (!is_message(dump[i], members, i)) continue;
+    if (!is_message(dump[i], members, i) || is_over(dump[i])) continue;
     const bool is_own = shares_queue(dump[i]);
     std::optional<unsigned>& first = is_own ? found.own : found.foreign;
     if (!first)
@@ -240,6 +249,14 @@ std::optional<std::vector<Group>> groups_of(const Dump& dump, const std::atomic<
     groups.push_back(std::move(group));
   }
   return groups;
+}
+
+std::vector<std::size_t> later_messages(const Dump& dump, const std::vector<unsigned>& members) {
+  std::vector<std::size_t> found;
+  if (!waits_for_message(dump[members.front()].contract)) return found;
+  for (unsigned i = members.front() + 1; i < dump.size(); ++i)
+    if (dump[i].outcome == Outcome::Unknown && is_message(dump[i], members, i)) found.push_back(i);
+  return found;
 }
 
 Story story_of(const Dump& dump, const std::vector<unsigned>& members) {

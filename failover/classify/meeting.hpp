@@ -32,6 +32,11 @@ struct Group {
 [[nodiscard]] std::optional<std::vector<Group>> groups_of(
     const std::vector<OutstandingRequest>& dump, const std::atomic<bool>* stop = nullptr);
 
+/// Requests of unknown outcome behind the first of `members` that let the receiver go on, where it
+/// waits for one: who reposts one of them has reposted the members before.
+[[nodiscard]] std::vector<std::size_t> later_messages(const std::vector<OutstandingRequest>& dump,
+                                                      const std::vector<unsigned>& members);
+
 /// `members` of a dump, and the message after them, if any, that lets the receiver go on.
 [[nodiscard]] Story story_of(const std::vector<OutstandingRequest>& dump,
                              const std::vector<unsigned>& members);

@@ -199,8 +199,11 @@ class Bounder {
     const cbd::Graph turns(topology_.links.size(), ways.turns);
     Longest found = longest(
         firsts, [&](LinkId link) { return turns.out(link); }, waits);
-    if (!std::isfinite(found.ps) && flow.ttl != 0)
-      found.ps = first_ps(ways.first.front()) + flow.ttl * found.dearest;
+    if (!std::isfinite(found.ps) && flow.ttl != 0) {
+      double first = 0;
+      for (const LinkId link : ways.first) first = std::max(first, first_ps(link));
+      found.ps = first + flow.ttl * found.dearest;
+    }
     if (!std::isfinite(found.ps)) {
       explain(found.seen, waits);
       if (has_no_reason())

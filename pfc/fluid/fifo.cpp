@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kTimeSlack = 1e-12;
 constexpr double kSameShare = 1e-12;
+constexpr double kOverfull = 1e-11;
 constexpr int kMostRounds = 64;  // of gates without delay that answer each other at one moment
 
 }  // namespace
@@ -135,8 +136,9 @@ double FifoSolver::until_overflow() const {
     const Source& source = topology.flows[flow].source;
     const std::uint32_t slot = network.first_slot[flow];
     const double rising = state.in[slot] - state.out[slot];
-    const double left = source.buffer - state.waiting[slot];
     if (source.kind == SourceKind::Greedy || run.overflow_time[flow] != kNever) continue;
+    // To where Machine::record() sees it: what is just full has not run over.
+    const double left = source.buffer * (1 + kOverfull) - state.waiting[slot];
     if (rising > 0 && left > 0) step = std::min(step, left / rising);
   }
   return step;
@@ -184,6 +186,7 @@ Result<FluidRun> FifoSolver::run_to_end() {
     launch();
     compose();
     record();
+    watch_rest();
     ++run.events;
     if (is_dead() || is_interrupted() || state.time >= options.until) break;
     if (run.events >= options.max_events)
@@ -192,9 +195,8 @@ Result<FluidRun> FifoSolver::run_to_end() {
                               "accepted",
                               run.events, state.time));
     double step = next_event();
-    if (step == kNever) rest();
     step = std::min(step, options.until - state.time);
-    sample(state.time + step);
+    sample(std::nextafter(state.time + step, 0));  // what jumps there jumps first
     advance(step);
   }
   sample(state.time);

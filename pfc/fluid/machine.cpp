@@ -234,18 +234,33 @@ bool Machine::is_dead() {
   return options.stops_at_deadlock;
 }
 
-void Machine::rest() {
+bool Machine::is_at_rest() const {
   const auto is_zero = [this](const Port& port) {
     const auto index = static_cast<std::size_t>(&port - network.ports.data());
-    return state.total[index] <= kRateSlack * port.capacity;
+    const double arrives = port.is_host ? 0 : inflow(state, port);  // a host offers on
+    return state.total[index] + arrives <= 2 * kRateSlack * port.capacity;
   };
-  const bool has_data = std::ranges::any_of(state.level, [](double level) { return level > 0; });
-  if (options.definition == Definition::Seed && has_data &&
-      std::ranges::all_of(network.ports, is_zero))
-    run.deadlock = Deadlock{state.time, {}};
+  return std::ranges::any_of(state.level, [](double level) { return level > 0; }) &&
+         std::ranges::all_of(network.ports, is_zero);
+}
+
+void Machine::watch_rest() {
+  if (!is_at_rest())
+    resting_since_.reset();
+  else if (!resting_since_)
+    resting_since_ = state.time;
+}
+
+/// What may still come changes nothing where nothing moves, but for what hosts begin to offer.
+bool Machine::may_begin() const {
+  for (std::size_t flow = 0; flow < source_due_.size(); ++flow)
+    if (source_due_[flow] < topology.flows[flow].source.stop) return true;
+  return std::ranges::any_of(pauses_, [](const auto& pending) { return !pending.empty(); });
 }
 
 FluidRun Machine::finish() {
+  if (options.definition == Definition::Seed && resting_since_ && !may_begin())
+    run.deadlock = Deadlock{*resting_since_, {}};
   run.rates = state.out;
   run.end = state.time;
   return std::move(run);

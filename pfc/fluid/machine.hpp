@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "pfc/fluid/state.hpp"
@@ -31,10 +32,10 @@ class Machine {
   [[nodiscard]] double next_sample() const;
   /// Peaks, overflows and history at state.time.
   void record();
+  /// Since when nothing moves, at every event: for the seed's deadlock.
+  void watch_rest();
   /// Looks for a cycle, when gates moved since the last time; true: stop here.
   bool is_dead();
-  /// Nothing will change any more: that is a deadlock in the seed's sense when nothing moves.
-  void rest();
   [[nodiscard]] FluidRun finish();
   [[nodiscard]] bool is_interrupted() const {
     return options.is_stopped != nullptr && options.is_stopped->load(std::memory_order_relaxed);
@@ -53,6 +54,8 @@ class Machine {
     bool is_paused = false;
   };
 
+  [[nodiscard]] bool is_at_rest() const;
+  [[nodiscard]] bool may_begin() const;
   void begin(std::uint32_t flow);
   [[nodiscard]] double next_change(const Source& source) const;
   [[nodiscard]] double slope(const Port& port) const;
@@ -67,6 +70,7 @@ class Machine {
   std::vector<double> drawn_;              // by port, the last opening noted
   std::size_t sampled_ = 0;
   bool gates_moved_ = false;
+  std::optional<double> resting_since_;
 };
 
 }  // namespace portcullis::pfc

@@ -311,7 +311,7 @@ Result<FluidRun> ProportionalSolver::run_to_end() {
       if (is_dead()) break;
       announce(before);
       list_events();
-      if (next_delivery() == kNever && kinks_.empty()) rest();
+      watch_rest();
     }
     sample(state.time);
     record();

@@ -8,17 +8,16 @@ namespace portcullis::pfc {
 namespace {
 
 constexpr std::size_t kShares = 10'000;  // of the delivered data, for quantiles
-constexpr double kNothing = 1e-9;        // data that is rounding
+constexpr double kNothing = 1e-11;       // of what was sent: rounding
 
 /// A curve that never falls, between points that are joined by lines.
 struct Curve {
   std::vector<double> times;
   std::vector<double> data;
 
-  /// When the curve reaches `amount`; with `is_above`, when it goes beyond.
-  [[nodiscard]] double time_at(double amount, bool is_above) const {
-    const auto found =
-        is_above ? std::ranges::upper_bound(data, amount) : std::ranges::lower_bound(data, amount);
+  /// When the curve reaches `amount`.
+  [[nodiscard]] double time_at(double amount) const {
+    const auto found = std::ranges::lower_bound(data, amount);
     if (found == data.end()) return times.back();
     const auto at = static_cast<std::size_t>(found - data.begin());
     if (at == 0) return times.front();
@@ -34,20 +33,26 @@ class Distance {
 
   void measure(Residence& to) const {
     const double delivered = arrived_.data.back();
+    const double nothing = kNothing * sent_.data.back();
     to.inside = sent_.data.back() - delivered;
-    if (to.inside > kNothing)
-      to.oldest_inside = sent_.times.back() - sent_.time_at(delivered, true);
-    if (delivered <= kNothing) return;
+    if (to.inside > nothing)
+      to.oldest_inside = sent_.times.back() - sent_.time_at(delivered + nothing);
+    else
+      to.inside = 0;
+    if (delivered <= nothing) return;
     to.delivered = delivered;
-    // Both curves are lines between their points, so the longest distance is at one of those.
+    // Both curves are lines between their points, so the longest distance is beside one of those:
+    // beside, for where both stand still rounding puts one above the other, and only data that is
+    // on either side of that was under way.
     for (const Curve* curve : {&sent_, &arrived_})
       for (const double amount : curve->data) {
-        if (amount >= delivered - kNothing) break;
-        for (const bool is_above : {false, true}) consider(amount, is_above, to);
+        if (amount > delivered - 2 * nothing) break;
+        consider(amount - nothing, to);
+        consider(amount + nothing, to);
       }
     std::vector<double> all(kShares);
     for (std::size_t i = 0; i < kShares; ++i)
-      all[i] = at(delivered * (static_cast<double>(i) + 0.5) / kShares, false);
+      all[i] = at(delivered * (static_cast<double>(i) + 0.5) / kShares);
     std::ranges::sort(all);
     to.median = all[kShares / 2];
     to.p99 = all[kShares * 99 / 100];
@@ -55,14 +60,14 @@ class Distance {
   }
 
  private:
-  [[nodiscard]] double at(double amount, bool is_above) const {
-    return arrived_.time_at(amount, is_above) - sent_.time_at(amount, is_above) + last_delay_;
+  [[nodiscard]] double at(double amount) const {
+    return arrived_.time_at(amount) - sent_.time_at(amount) + last_delay_;
   }
-  void consider(double amount, bool is_above, Residence& to) const {
-    const double distance = at(amount, is_above);
+  void consider(double amount, Residence& to) const {
+    const double distance = at(amount);
     if (distance <= to.longest) return;
     to.longest = distance;
-    to.longest_sent = sent_.time_at(amount, is_above);
+    to.longest_sent = sent_.time_at(amount);
   }
 
   Curve sent_;

@@ -31,7 +31,8 @@ Offer::Offer(const Source& source, const Network& network, std::uint32_t packet_
 
 double Offer::data_by(double time) const {
   if (source_.kind == SourceKind::Rate) return source_.rate * time;
-  SourcePoint before;
+  SourcePoint before{source_.points.front().time, 0};  // what is there first is there at once
+  if (time < before.time) return 0;
   for (const SourcePoint& point : source_.points) {
     if (time < point.time)
       return before.data +
@@ -48,7 +49,7 @@ std::optional<Picoseconds> Offer::time_of(std::uint64_t packet) const {
   if (source_.kind == SourceKind::Rate) {
     if (source_.rate > 0) time = data / source_.rate;
   } else if (data + data_per_packet_ <= source_.points.back().data * (1 + 1e-12)) {
-    SourcePoint before;
+    SourcePoint before{source_.points.front().time, 0};
     for (const SourcePoint& point : source_.points) {
       if (!time && data < point.data)
         time = before.time +

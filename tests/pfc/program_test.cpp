@@ -164,7 +164,7 @@ TEST(Fluid, FileWithAMistake_IsNamedWithItsLine) {
   const TemporaryFile file("{\"nodes\": [{\"name\": \"a\"},\n  {\"name\": \"a\"}]}");
   EXPECT_EQ(run_pfc_deadlock({"fluid", file.path()}).err,
             "pfc-deadlock fluid: " + file.path() +
-                ":2: nodes[1].name: \"a\" is the name of number 0 already; names differ\n");
+                ":2: nodes[1].name: \"a\" is the name of one before already; names differ\n");
 }
 
 TEST(Residence, LinksWithoutDelay_AreToldBesideTheBound) {

@@ -287,7 +287,7 @@ constexpr Mistake kMistakes[] = {
     {"NextHopThatIsNoNeighbour", "{\"b\": [\"b\"]}", "{\"b\": [\"h\"]}",
      "x.json:10: routes.a.b[0]: \"h\" is neither a neighbour nor a link of a"},
     {"TwoFlowsOfOneName", "\"name\": \"r\"", "\"name\": \"f\"",
-     "x.json:13: flows[1].name: \"f\" is the name of number 0 already; names differ"},
+     "x.json:13: flows[1].name: \"f\" is the name of one before already; names differ"},
     {"NoWay", "\"path\": [\"h\", \"a\", \"b\"]", "\"ttl\": 4",
      "x.json:12: flows[0]: one of \"path\" (nodes), \"links\" (links), or \"from\" and \"to\" "
      "expected"},

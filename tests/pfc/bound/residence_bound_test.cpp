@@ -181,6 +181,27 @@ TEST(ResidenceBound, RoutesInALoop_HaveNone) {
   EXPECT_FALSE(std::isfinite(*bound_residence(topology, {})->routes));
 }
 
+TEST(ResidenceBound, RoutesInALoopWithATtl_BeginOverTheDearestOfSeveralNextHops) {
+  Topology topology;
+  for (const char* name : {"x", "a", "b", "c"}) topology.add_node(name, NodeKind::Switch);
+  const NodeId end = topology.add_node("d", NodeKind::Host);
+  // x-a, x-b, a-b, b-c, c-a, c-d
+  const std::pair<NodeId, NodeId> cables[] = {{0, 1}, {0, 2}, {1, 2}, {2, 3}, {3, 1}, {3, end}};
+  for (const auto& [from, to] : cables) {
+    topology.add_link(from, to);
+    topology.links.back().xoff = topology.links.back().xon = kUnlimited;
+    topology.links.back().buffer = 2;
+  }
+  topology.links[1].delay = 1000;
+  topology.routes = {{1, end, 2}, {2, end, 3}, {3, end, 5}, {3, end, 4}, {0, end, 0}, {0, end, 1}};
+  Flow flow{"f", 0, end, {}, false, 0, 8, {}};
+  topology.flows.push_back(flow);
+  const double bound = bound_of(topology);
+  EXPECT_GT(bound, 1000 * kUnit);
+  std::swap(topology.routes[4].via, topology.routes[5].via);
+  EXPECT_EQ(bound_of(topology), bound);
+}
+
 /// Many small packets stand where few large ones would, and one of the other priority comes before
 /// each of them.
 TEST(ResidenceBound, SmallPackets_WaitLongerThanLargeOnesWould) {

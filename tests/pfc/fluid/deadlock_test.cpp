@@ -119,6 +119,30 @@ TEST(Deadlock, SeedsDefinition_SeesTheSameRingStop) {
   EXPECT_NEAR(found.deadlock->time, structural, 1);
 }
 
+TEST(Deadlock, SeedsDefinition_IsNotPutOffByAStopThatChangesNothing) {
+  FluidOptions options;
+  options.discipline = Discipline::Fifo;
+  options.definition = Definition::Seed;
+  options.until = 500;
+  const FluidRun found = run(with("ring-3", {"d=0.125"}), options);
+  const Topology stops = with("ring-3", {"d=0.125", "stop.f=1000"});
+  for (const double until : {500.0, 1500.0}) {
+    options.until = until;
+    const FluidRun other = run(stops, options);
+    ASSERT_TRUE(other.deadlock.has_value()) << until;
+    EXPECT_EQ(other.deadlock->time, found.deadlock->time) << until;
+  }
+}
+
+TEST(Deadlock, SeedsDefinition_WaitsForFlowsThatAreYetToStart) {
+  FluidOptions options;
+  options.discipline = Discipline::Fifo;
+  options.definition = Definition::Seed;
+  options.until = 50;
+  EXPECT_FALSE(run(with("ring-3", {"d=0.125", "start.h=40", "stop.h=60", "rate.h=0.1"}), options)
+                   .deadlock.has_value());
+}
+
 TEST(Deadlock, DrainedFlows_AreNone) {
   FluidOptions options;
   options.until = 20;

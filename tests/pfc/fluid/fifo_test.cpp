@@ -72,6 +72,33 @@ TEST(Fifo, HostWithTwoFlows_ServesThemInTurn) {
   EXPECT_NEAR(found.samples.back().served[3], 6, 1e-12);
 }
 
+TEST(Fifo, HostThatRunsOver_DoesSoWhenItsBufferIsFullWhateverTheEnd) {
+  // It offers 3 where its link takes 1: 0.5 more than that after 0.25.
+  Topology topology;
+  const NodeId from = topology.add_node("a", NodeKind::Host);
+  const NodeId middle = topology.add_node("s", NodeKind::Switch);
+  const NodeId to = topology.add_node("b", NodeKind::Host);
+  topology.add_link(from, middle);
+  topology.add_link(middle, to);
+  ASSERT_TRUE(topology.add_flow("f", {from, middle, to}).has_value());
+  Source& source = topology.flows[0].source;
+  source.kind = SourceKind::Rate;
+  source.rate = 3;
+  source.buffer = 0.5;
+  for (const double until : {1.0, 5.0, 50.0})
+    EXPECT_NEAR(run(topology, sampled(until, until, Discipline::Fifo)).overflow_time[0], 0.25, 1e-9)
+        << until;
+}
+
+TEST(Fifo, SampleAtAJump_IsWhatComesAfterItAsUnderProportionalShare) {
+  Topology topology = with("seed-2");
+  topology.flows[0].source.kind = SourceKind::Points;
+  topology.flows[0].source.points = {{0, 4}};
+  topology.flows[0].source.start = 2;
+  for (const Discipline discipline : {Discipline::Fifo, Discipline::Proportional})
+    EXPECT_EQ(run(topology, sampled(4, 2, discipline)).samples[1].offered[0], 4);
+}
+
 TEST(Fifo, SourceThatStops_LeavesTheLinkToTheOther) {
   const FluidRun found = run(with("seed-2", {"stop.f=1"}), sampled(4, 0.5, Discipline::Fifo));
   // The queue of 1 at t = 1 is half f; what arrives later is g alone.

@@ -38,6 +38,48 @@ TEST(Residence, WithoutCrossTraffic_IsTheDelayOfThePath) {
   EXPECT_EQ(found[1].longest, 0);
 }
 
+/// A host sends to two others over one switch; the way to the second is the narrow one.
+Topology one_narrow_way() {
+  Topology topology;
+  const NodeId from = topology.add_node("h", NodeKind::Host);
+  const NodeId middle = topology.add_node("s", NodeKind::Switch);
+  for (const double capacity : {1.0, 0.3}) {
+    const NodeId to = topology.add_node(capacity == 1 ? "d" : "e", NodeKind::Host);
+    if (capacity == 1) topology.add_link(from, middle);
+    topology.add_link(middle, to);
+    topology.links.back().capacity = capacity;
+    EXPECT_TRUE(topology.add_flow(capacity == 1 ? "f" : "g", {from, middle, to}).has_value());
+  }
+  for (Link& link : topology.links) link.delay = 0.2;
+  return topology;
+}
+
+TEST(Residence, OfAFlowThatWaitsNowhere_IsItsTransitHoweverOftenItsHostIsPaused) {
+  // At most 1 arrives for a link of 1 that f alone has. Sums of f on either side differ by
+  // rounding.
+  const auto found = residence_of(one_narrow_way(), 50);
+  EXPECT_NEAR(found[0].longest, 0.4, 1e-6);
+  EXPECT_NEAR(found[0].median, 0.4, 1e-6);
+  EXPECT_GE(found[0].inside, 0);
+  EXPECT_GT(found[1].longest, 1);
+}
+
+TEST(Residence, OfARing_IsTheSameInOtherUnits) {
+  const auto in_theta = residence_of(with("ring-3", {"d=0.125"}), 14);
+  Topology in_us = with("ring-3", {"d=0.125"});
+  for (Link& link : in_us.links) {
+    link.xoff *= 40;
+    link.xon *= 40;
+    link.delay *= 8;
+    link.capacity *= 5;
+  }
+  const auto others = residence_of(in_us, 14 * 8);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    EXPECT_NEAR(others[i].longest / 8, in_theta[i].longest, 1e-6) << i;
+    EXPECT_NEAR(others[i].oldest_inside / 8, in_theta[i].oldest_inside, 1e-6) << i;
+  }
+}
+
 TEST(Residence, Deadlock_KeepsDataInsideForEver) {
   const auto early = residence_of(with("ring-3", {"d=0.125"}), 30);
   const auto late = residence_of(with("ring-3", {"d=0.125"}), 50);

@@ -82,6 +82,13 @@ TEST(Offer, Points_OfferWholePacketsAlongTheLine) {
   EXPECT_NEAR(static_cast<double>(seen[2]), 8e6 + 8e5 / 3.5, 2);
 }
 
+TEST(Offer, PointsThatBeginLate_OfferNothingBeforeAndTheFirstAtOnce) {
+  // As the fluid has it: 3 packets at 2, and then one each 2 packet times.
+  EXPECT_THAT(
+      times(offer(offered({{2, 3.0 / 40}, {4, 43.0 / 40}})), 5),
+      ElementsAre(2 * kTheta, 2 * kTheta, 2 * kTheta, 2 * kTheta, 2 * kTheta + 2 * kPacket));
+}
+
 TEST(Offer, RateLimit_MakesNothingUp) {
   Offer limited = offer(Source{}, 3 * kPacket);
   limited.take(0);
