@@ -193,7 +193,7 @@ Result<FluidRun> FifoSolver::run_to_end() {
       return fail(Errc::OutOfResources,
                   fmt::format("{} events by t = {:.6g}; a larger max_events or a smaller time is "
                               "accepted",
-                              run.events, state.time));
+                              run.events, state.time * options.time_unit));
     double step = next_event();
     step = std::min(step, options.until - state.time);
     sample(std::nextafter(state.time + step, 0));  // what jumps there jumps first

@@ -34,9 +34,11 @@ struct FluidOptions {
   Tie tie = Tie::Open;
   Definition definition = Definition::Structural;
   double until = 10;         // time units
+  double time_unit = 1;      // the caller's, of what errors say (scale.hpp)
   double tolerance = 1e-12;  // of one Runge-Kutta step, relative and absolute
-  /// In time units, where arrivals are delayed: what a cubic between two steps can stand. Twice as
-  /// much at most, for what arrives in a step must have left before it.
+  /// Where arrivals are delayed: what a cubic between two steps can stand, in the time that a link
+  /// needs for a threshold (scale.hpp). Twice as much at most, for what arrives in a step must have
+  /// left before it.
   double longest_step = 0.03;
   std::uint64_t max_events = 1'000'000;
   bool stops_at_deadlock = false;    // else it runs on: flows outside the cycle may still move

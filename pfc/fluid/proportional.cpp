@@ -320,7 +320,7 @@ Result<FluidRun> ProportionalSolver::run_to_end() {
       return fail(Errc::OutOfResources,
                   fmt::format("{} events by t = {:.6g}; a larger max_events or a smaller time is "
                               "accepted",
-                              run.events, state.time));
+                              run.events, state.time * options.time_unit));
     std::ranges::copy(state.arrived, start_.begin());
     std::ranges::copy(state.served, start_.begin() + slots);
     std::ranges::copy(state.in, start_rates_.begin());

@@ -7,8 +7,19 @@
 #include "pfc/fluid/fifo.hpp"
 #include "pfc/fluid/fluid.hpp"
 #include "pfc/fluid/proportional.hpp"
+#include "pfc/fluid/scale.hpp"
 
 namespace portcullis::pfc {
+namespace {
+
+Result<FluidRun> solve_as_is(const Topology& topology, const FluidOptions& options) {
+  PORTCULLIS_TRY_ASSIGN(const Network network, make_network(topology));
+  if (options.discipline == Discipline::Fifo)
+    return FifoSolver(topology, network, options).run_to_end();
+  return ProportionalSolver(topology, network, options).run_to_end();
+}
+
+}  // namespace
 
 bool has_offered_curve(const Topology& topology, std::size_t flow) {
   const Flow& of = topology.flows[flow];
@@ -33,10 +44,11 @@ Result<FluidRun> solve(const Topology& topology, const FluidOptions& options) {
     return fail(
         Errc::InvalidArgument,
         fmt::format("sample times; ascending ones from 0 to {} are accepted", options.until));
-  PORTCULLIS_TRY_ASSIGN(const Network network, make_network(topology));
-  if (options.discipline == Discipline::Fifo)
-    return FifoSolver(topology, network, options).run_to_end();
-  return ProportionalSolver(topology, network, options).run_to_end();
+  const Scale scale = scale_of(topology);
+  if (scale.is_one()) return solve_as_is(topology, options);
+  PORTCULLIS_TRY_ASSIGN(FluidRun run, solve_as_is(into(scale, topology), into(scale, options)));
+  out_of(scale, run);
+  return run;
 }
 
 }  // namespace portcullis::pfc

@@ -9,7 +9,7 @@ namespace portcullis::pfc {
 namespace {
 
 constexpr int kMostSweeps = 2'000;
-constexpr int kUndampedSweeps = 40;  // rates that swing about a solution are averaged after these
+constexpr int kUndampedSweeps = 80;  // rates that swing about a solution are averaged after these
 // Many states need no more sweeps than these, and to extrapolate takes as long as another.
 constexpr int kPlainSweeps = 3;
 constexpr int kCompared = 8;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pfc/fluid/columns.hpp"
+#include "pfc/fluid/scale.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
@@ -20,7 +21,7 @@ std::string time_of_deadlock(const FluidRun& run) {
   return run.deadlock ? fmt::format("a deadlock at t = {:.6g}", run.deadlock->time) : "no deadlock";
 }
 
-/// The greatest distance of the curves of two runs, absolute and of values above 1.
+/// The greatest distance of the curves of two runs, absolute and of values above a threshold.
 struct Distance {
   double most = 0;
   double when = 0;
@@ -34,12 +35,13 @@ struct Distance {
 
 Distance distance(const Topology& topology, const FluidRun& one, const FluidRun& other) {
   Distance found;
+  const double unit = pfc::scale_of(topology).data;
   for (std::size_t i = 0; i < one.samples.size(); ++i) {
     const auto values = pfc::column_values(topology, one.samples[i]);
     const auto others = pfc::column_values(topology, other.samples[i]);
     for (std::size_t column = 0; column < values.size(); ++column) {
       const double by = std::abs(values[column] - others[column]);
-      found.relative = std::max(found.relative, by / std::max(1.0, std::abs(values[column])));
+      found.relative = std::max(found.relative, by / std::max(unit, std::abs(values[column])));
       if (by <= found.most) continue;
       found.most = by;
       found.when = one.samples[i].time;
@@ -54,7 +56,8 @@ SecondRun not_looked_at() {
 
 /// Where arrivals come from cubics between steps: a run with steps of twice the length.
 SecondRun of_longer_steps(const Topology& topology, FluidOptions solver, const FluidRun& found) {
-  constexpr double kHeldUpTo = 20'000;  // docs/pfc.md says what is, and which test holds it
+  // docs/pfc.md says what is, and which test holds it.
+  const double held_up_to = 20'000 * pfc::scale_of(topology).time;
   solver.longest_step *= 2;
   solver.tolerance = std::min(1e-3, 10 * solver.tolerance);
   const auto other = pfc::solve(topology, solver);
@@ -65,8 +68,8 @@ SecondRun of_longer_steps(const Topology& topology, FluidOptions solver, const F
                    fmt::format("with steps twice as long {}: digits beyond that mean "
                                "nothing",
                                apart.text())};
-  if (solver.until > kHeldUpTo)
-    second.note += fmt::format(", and past t = {:.0f} none is guaranteed", kHeldUpTo);
+  if (solver.until > held_up_to)
+    second.note += fmt::format(", and past t = {:g} none is guaranteed", held_up_to);
   second.note += "\n";
   const std::string of_second = time_of_deadlock(*other);
   if (of_second != time_of_deadlock(found))
@@ -94,8 +97,10 @@ SecondRun of_later_starts(Topology topology, const FluidOptions& first, const Fl
   constexpr double kLater = 1e-9;
   constexpr double kAlike = 1e-6;
   double later = 0;
+  const double unit = pfc::scale_of(topology).time;
+  const double most_later = kLater * unit;
   for (pfc::Flow& flow : topology.flows) {
-    later += kLater / static_cast<double>(topology.flows.size());
+    later += most_later / static_cast<double>(topology.flows.size());
     flow.source.start += later;
   }
   const std::vector<double>& asked = first.sample_times;
@@ -110,13 +115,13 @@ SecondRun of_later_starts(Topology topology, const FluidOptions& first, const Fl
   const bool locks_alike =
       found.deadlock.has_value() == other->deadlock.has_value() &&
       (!found.deadlock || std::abs(found.deadlock->time - other->deadlock->time) <=
-                              kAlike * std::max(1.0, found.deadlock->time));
+                              kAlike * std::max(unit, found.deadlock->time));
   SecondRun second{{}, apart.most, {}};
   if (apart.relative <= kAlike && locks_alike) return second;
   second.note = fmt::format(
       "on a knife edge: with starts up to {:g} later {} and there is {}; rounding "
       "decides, compare distributions (sweep)\n",
-      kLater, apart.text(), time_of_deadlock(*other));
+      most_later, apart.text(), time_of_deadlock(*other));
   return second;
 }
 
