@@ -455,12 +455,22 @@ TEST(Residence, MixedBuffer_HasNoBound) {
   EXPECT_THAT(outcome.err, StartsWith("no bound: in buffers that mix what they hold"));
 }
 
-TEST(Residence, FluidThatTakesLongerThanPackets_IsNotOverruled) {
-  // Thresholds far below a packet.
+TEST(Residence, ThresholdsFarBelowAPacket_AreNoContradiction) {
   const Outcome outcome =
       run_pfc_deadlock({"residence", "seed-2", "--set", "theta=1e-300", "--until", "1"});
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("the two do not describe one fabric"));
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("in the one run that was observed, up to 8 us, 0.4 us at most"));
+}
+
+TEST(Residence, BoundOfAWatchdog_IsNotWithdrawnForAFluidThatHasNone) {
+  // The run locks at 114 us, and a watchdog of 0.1 us would have ended that.
+  for (const char* until : {"50", "1000"})
+    EXPECT_EQ(run_pfc_deadlock({"residence", "ring-3", "--set", "d=0.125", "--watchdog-ms",
+                                "0.0001", "--until", until})
+                  .status,
+              0)
+        << until;
 }
 
 TEST(Residence, RoutesWithoutFlows_AreBoundedAndNotObserved) {

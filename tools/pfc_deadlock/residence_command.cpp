@@ -182,9 +182,11 @@ std::string seen_text(const Topology& topology, const Seen& seen) {
                      seen.end * us, seen.latest * us);
 }
 
-/// A fluid has no packets: where thresholds are smaller than one, say, it does other things.
-bool is_exceeded(const ResidenceBound& bound, const Seen& seen) {
+/// One of the two is wrong then, and which is not for this program to say. The fluid has no
+/// watchdog: what stays in a lock of it says nothing of a bound that one gives.
+bool is_exceeded(const Options& options, const ResidenceBound& bound, const Seen& seen) {
   constexpr double kRounding = 1e-9;
+  if (options.watchdog_ms > 0 && seen.deadlock) return false;
   return seen.latest > bound.most * (1 + kRounding);
 }
 
@@ -207,7 +209,7 @@ std::string verdict_of(const Topology& topology, const Options& options,
         "stay for ever; {}",
         run);
   const double us = topology.units.time_s * 1e6;
-  if (is_exceeded(bound, seen))
+  if (is_exceeded(options, bound, seen))
     return fmt::format(
         "no bound: packets of {} bytes have one of {:.6g} us, yet the fluid takes longer, so the "
         "two "
@@ -290,7 +292,7 @@ Result<int> run(Console& console, const Options& options, Arguments arguments) {
   const std::string verdict = verdict_of(topology, options, *bound, seen);
   const std::vector<Line> lines = lines_of(topology, options, *bound, seen);
   const bool is_bound = std::isfinite(bound->most) && options.discipline == pfc::Discipline::Fifo &&
-                        !is_exceeded(*bound, seen);
+                        !is_exceeded(options, *bound, seen);
   console.out << (options.format == Format::Json
                       ? json_of(topology, lines, *bound, is_bound, verdict)
                       : csv_of(lines));
