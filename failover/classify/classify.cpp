@@ -122,11 +122,7 @@ class GroupAdvice {
  public:
   GroupAdvice(const Dump& dump, const Members& members, std::vector<Classification>& advice,
               const std::atomic<bool>* stop)
-      : dump_(dump),
-        story_(story_of(dump, members)),
-        messages_(later_messages(dump, members)),
-        advice_(advice),
-        stop_(stop) {
+      : dump_(dump), story_(story_of(dump, members)), advice_(advice), stop_(stop) {
     std::size_t at = 0;
     for (const unsigned member : members) {
       while (story_.requests[at].is_message) ++at;
@@ -365,12 +361,11 @@ class GroupAdvice {
       const Candidate& one, const std::vector<Candidate>& together) const {
     const OutstandingRequest& r = dump_[one.number];
     std::vector<Requirement> conditions;
-    Requirement order{Requirement::Kind::PostingOrder, {}};
-    for (const Candidate& other : together) order.requests.push_back(other.number);
-    // What lets the receiver reuse the bytes may not pass what it was posted behind.
-    order.requests.insert(order.requests.end(), messages_.begin(), messages_.end());
-    std::ranges::sort(order.requests);
-    if (order.requests.size() > 1) conditions.push_back(std::move(order));
+    if (together.size() > 1) {
+      Requirement order{Requirement::Kind::PostingOrder, {}};
+      for (const Candidate& other : together) order.requests.push_back(other.number);
+      conditions.push_back(std::move(order));
+    }
     if (r.status_name.empty()) conditions.push_back({Requirement::Kind::QueuePairFailed, {}});
     if ((carries_data(*r.opcode) || *r.opcode == Opcode::Send) && r.length.value_or(1) != 0)
       conditions.push_back({Requirement::Kind::SourceUnchanged, {}});
@@ -386,7 +381,6 @@ class GroupAdvice {
 
   const Dump& dump_;
   Story story_;
-  std::vector<std::size_t> messages_;  // that may be reposted behind it, in the story or not
   std::vector<Classification>& advice_;
   const std::atomic<bool>* stop_;
   std::vector<Candidate> candidates_;
@@ -440,7 +434,7 @@ Result<void> decide_group(const Dump& dump, const Group& group, Effort effort, A
     GroupAdvice(dump, group.members, advice, stop).decide_by_rule();
     return {};
   }
-  if (group.members.size() == 1 && later_messages(dump, group.members).empty()) {
+  if (group.members.size() == 1) {
     const unsigned one = group.members.front();
     const unsigned same = alike.earlier(story_of(dump, group.members), one).value_or(one);
     if (same != one) {
@@ -449,6 +443,31 @@ Result<void> decide_group(const Dump& dump, const Group& group, Effort effort, A
     }
   }
   return GroupAdvice(dump, group.members, advice, stop).decide();
+}
+
+/// `of` is reposted in one order with `also`, as its conditions say then.
+void order(std::vector<Classification>& advice, std::size_t of, std::size_t also) {
+  std::vector<Requirement>& conditions = advice[of].conditions;
+  auto found = std::ranges::find(conditions, Requirement::Kind::PostingOrder, &Requirement::kind);
+  if (found == conditions.end())
+    found = conditions.insert(conditions.begin(), {Requirement::Kind::PostingOrder, {of}});
+  const auto place = std::ranges::lower_bound(found->requests, also);
+  if (place == found->requests.end() || *place != also) found->requests.insert(place, also);
+}
+
+/// What lets the receiver reuse bytes may not pass what it was posted behind: the first message
+/// that is reposted too, for those behind it come later still.
+void order_messages(const Dump& dump, const Members& members, std::vector<Classification>& advice) {
+  const std::vector<std::size_t> messages = later_messages(dump, members);
+  const auto first = std::ranges::find(messages, Advice::Repost,
+                                       [&](std::size_t number) { return advice[number].advice; });
+  if (first == messages.end()) return;
+  for (const unsigned member : members) {
+    const Advice own = advice[member].advice;
+    if (*first < member || (own != Advice::Repost && own != Advice::OnlyIf)) continue;
+    order(advice, member, *first);
+    if (own == Advice::Repost) order(advice, *first, member);
+  }
 }
 
 Result<void> decide_all(const Dump& dump, Effort effort, std::vector<Classification>& advice,
@@ -468,41 +487,8 @@ Result<void> decide_all(const Dump& dump, Effort effort, std::vector<Classificat
       advice[member].reason = kStopped;
     }
   }
+  for (const Group& group : *groups) order_messages(dump, group.members, advice);
   return {};
-}
-
-Requirement* order_of(Classification& c) {
-  const auto found =
-      std::ranges::find(c.conditions, Requirement::Kind::PostingOrder, &Requirement::kind);
-  return found == c.conditions.end() ? nullptr : &*found;
-}
-
-/// An order is one of what is reposted: a message that is not leaves it, and one that is has it
-/// too.
-void settle_orders(std::vector<Classification>& advice) {
-  for (std::size_t i = 0; i < advice.size(); ++i) {
-    Requirement* const order = order_of(advice[i]);
-    if (order == nullptr) continue;
-    std::erase_if(order->requests, [&](std::size_t other) {
-      return other != i && advice[other].advice != Advice::Repost;
-    });
-    if (order->requests.size() < 2)
-      std::erase_if(advice[i].conditions, [](const Requirement& condition) {
-        return condition.kind == Requirement::Kind::PostingOrder;
-      });
-  }
-  for (std::size_t i = 0; i < advice.size(); ++i) {
-    const Requirement* const order = order_of(advice[i]);
-    if (order == nullptr || advice[i].advice != Advice::Repost) continue;
-    const Requirement wanted = *order;
-    for (const std::size_t other : wanted.requests) {
-      Requirement* const has = order_of(advice[other]);
-      if (has == nullptr)
-        advice[other].conditions.insert(advice[other].conditions.begin(), wanted);
-      else if (!std::ranges::binary_search(has->requests, i))
-        has->requests.insert(std::ranges::upper_bound(has->requests, i), i);
-    }
-  }
 }
 
 }  // namespace
@@ -588,7 +574,6 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
     if (!plain.back().empty() && is_unknown) dump[i].outcome = Outcome::Unmodelled;
   }
   PORTCULLIS_TRY(decide_all(dump, effort, advice, stop));
-  settle_orders(advice);
   for (std::size_t i = 0; i < dump.size(); ++i) {
     if (plain[i].empty() && is_empty(dump[i]) && dump[i].outcome == Outcome::Unknown) {
       advice[i].advice = Advice::Repost;

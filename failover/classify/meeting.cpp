@@ -89,12 +89,15 @@ std::pair<unsigned, unsigned> place_of(const Cells& cells, const Bytes& bytes) {
   return {first, count};
 }
 
+bool notifies(const OutstandingRequest& r) {
+  return r.opcode == Opcode::Send || r.opcode == Opcode::WriteWithImm;
+}
+
 bool is_message(const OutstandingRequest& r, const std::vector<unsigned>& members,
                 unsigned number) {
   if (!takes_part(r) || std::count(members.begin(), members.end(), number) != 0) return false;
-  const bool notifies = r.opcode == Opcode::Send || r.opcode == Opcode::WriteWithImm;
   if (!r.opcode) return r.side_effect != SideEffect::None;
-  if (notifies) return true;
+  if (notifies(r)) return true;
   // A flag elsewhere that the receiver may watch.
   return may_write(r) && touches_memory(r) && r.contract.environment != Environment::Quiet &&
          r.contract.consumer == Consumer::Polls;
@@ -102,9 +105,9 @@ bool is_message(const OutstandingRequest& r, const std::vector<unsigned>& member
 
 /// It was not executed in a way that tells the receiver something, nor will it be.
 bool is_over(const OutstandingRequest& r) {
-  const bool notifies = r.opcode == Opcode::Send || r.opcode == Opcode::WriteWithImm;
   const Part most = r.evidence.most;
-  return r.evidence.is_queue_fenced && (most == Part::Nothing || (notifies && most != Part::All));
+  return r.evidence.is_queue_fenced &&
+         (most == Part::Nothing || (notifies(r) && most != Part::All));
 }
 
 bool waits_for_message(const Contract& contract) {
@@ -126,6 +129,7 @@ Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
   };
   Messages found;
   for (unsigned i = members.front() + 1; i < dump.size(); ++i) {
+    if (found.own && (found.foreign || found.second)) break;
     if (!is_message(dump[i], members, i) || is_over(dump[i])) continue;
     const bool is_own = shares_queue(dump[i]);
     std::optional<unsigned>& first = is_own ? found.own : found.foreign;

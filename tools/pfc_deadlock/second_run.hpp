@@ -18,9 +18,9 @@ struct SecondRun {
 };
 
 /// Solves again, as `solver` says, what gave `found`: with steps of twice the length where arrivals
-/// come from cubics between steps, else with flows that start up to 1e-9 time units later and steps
-/// that end at other times, for then the solution is exact up to rounding, and what these move far
-/// is decided by rounding.
+/// come from cubics between steps, else with flows that start up to 1e-9 later (in units near 1:
+/// pfc/fluid/scale.hpp) and steps that end at other times, for then the solution is exact up to
+/// rounding, and what these move far is decided by rounding.
 [[nodiscard]] SecondRun second_run(const pfc::Topology& topology, pfc::FluidOptions solver,
                                    const pfc::FluidRun& found);
 
