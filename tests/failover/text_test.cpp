@@ -245,8 +245,8 @@ TEST(ProtocolText, HistoryThatTheJudgeCannotTry_IsRefused) {
 }
 
 TEST(ProtocolText, HistoryBesideWhatTheJudgeDoesNotKnow_IsRefused) {
-  const std::string text = with(R"("protocol": "p",)",
-                                R"("judge": {"history": true}, "own_cells": 2, "protocol": "p",)");
+  const std::string text =
+      with(R"("protocol": "p",)", R"("judge": {"history": true}, "protocol": "p",)");
   std::string record = text;
   record.insert(record.find(R"("name": "W")"), R"("record": 0, )");
   EXPECT_THAT(read_protocol(record, "p.json").error().text, HasSubstr("W has \"record\""));
