@@ -99,8 +99,10 @@ void expand_defaults(Topology& topology, std::span<const DefaultRoute> defaults,
   std::unordered_set<std::uint64_t> own;
   for (const Route& route : topology.routes) own.insert(pair_of(route.node, route.destination));
   for (const Dropped& one : dropped) own.insert(pair_of(one.node, one.destination));
-  std::unordered_set<std::uint64_t> linked;
-  for (const Link& link : topology.links) linked.insert(pair_of(link.from, link.to));
+  const auto is_host = [&](NodeId node) { return topology.nodes[node].kind == NodeKind::Host; };
+  std::unordered_set<std::uint64_t> linked;  // to hosts
+  for (const Link& link : topology.links)
+    if (is_host(link.to)) linked.insert(pair_of(link.from, link.to));
   const auto needs = [&](NodeId node, NodeId destination) {
     return node != destination && !own.contains(pair_of(node, destination));
   };
@@ -116,7 +118,8 @@ void expand_defaults(Topology& topology, std::span<const DefaultRoute> defaults,
   for (const NodeId destination : destinations) is_destination[destination] = true;
   for (LinkId id = 0; id < topology.links.size(); ++id) {
     const Link& link = topology.links[id];
-    if (has_default[link.from] && is_destination[link.to] && needs(link.from, link.to))
+    if (has_default[link.from] && is_destination[link.to] && is_host(link.to) &&
+        needs(link.from, link.to))
       more.push_back({link.from, link.to, id});
   }
   topology.routes.insert(topology.routes.end(), more.begin(), more.end());

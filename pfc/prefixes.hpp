@@ -56,7 +56,8 @@ struct DefaultRoute {
 };
 
 /// What the defaults mean: all that some route names, and all hosts that no prefix serves. A node
-/// sends what it is linked to itself over those links. After expand_prefixes().
+/// has hosts of its own over its links to them; what stands behind a neighbouring switch it is told
+/// of as of any other. After expand_prefixes().
 void expand_defaults(Topology& topology, std::span<const DefaultRoute> defaults,
                      std::span<const Dropped> dropped = {});
 

@@ -102,9 +102,12 @@ class Fabric {
         tiers_(tiers_of(intact_)),
         is_assumed_(intact_.routes.empty() && intact_.flows.empty()) {
     if (is_assumed_) intact_.routes = routing_.shortest_routes(prefixes_of(intact_), all_up());
+    for (NodeId node = 0; node < intact_.nodes.size(); ++node)
+      has_table_.push_back(intact_.nodes[node].kind == NodeKind::Switch);
     for (const Route& route : intact_.routes) {
       pairs_.push_back(pair_of(route));
       destinations_.push_back(route.destination);
+      has_table_[route.node] = true;
     }
     sort_unique(pairs_);
     sort_unique(destinations_);
@@ -124,9 +127,9 @@ class Fabric {
 
   [[nodiscard]] std::vector<Route> routes_after(const Set& failed, Reaction reaction) const {
     const std::vector<bool> is_down = down(failed);
-    if (reaction == Reaction::Converged) return routing_.shortest_routes(destinations_, is_down);
+    if (reaction == Reaction::Converged) return shortest(is_down);
     if (reaction == Reaction::ValleyFree && tiers_)
-      return routing_.up_down_routes(destinations_, *tiers_, is_down);
+      return routing_.up_down_routes(destinations_, *tiers_, is_down, has_table_);
     std::vector<Route> routes;
     std::ranges::copy_if(intact_.routes, std::back_inserter(routes),
                          [&](const Route& route) { return !is_down[route.via]; });
@@ -179,6 +182,10 @@ class Fabric {
  private:
   static std::tuple<NodeId, NodeId, LinkId> key_of(const Route& route) {
     return {route.node, route.destination, route.via};
+  }
+  /// A host without a table has none after a failure either: it gives everything to its links.
+  [[nodiscard]] std::vector<Route> shortest(const std::vector<bool>& is_down) const {
+    return routing_.shortest_routes(destinations_, is_down, has_table_);
   }
   [[nodiscard]] std::vector<bool> all_up() const {
     return std::vector<bool>(intact_.links.size(), false);
@@ -239,7 +246,7 @@ class Fabric {
       Set some;
       for (std::uint32_t i = 0; i < failed.size(); ++i)
         if ((heard >> i & 1) != 0) some.push_back(failed[i]);
-      for (const Route& route : routing_.shortest_routes(destinations_, down(some)))
+      for (const Route& route : shortest(down(some)))
         if (!is_down[route.via]) routes.push_back(route);
     }
     std::ranges::sort(routes, {}, key_of);
@@ -255,6 +262,7 @@ class Fabric {
   bool is_assumed_;
   std::vector<std::uint64_t> pairs_;  // of node and destination that have routes
   std::vector<NodeId> destinations_;
+  std::vector<bool> has_table_;  // by node: all switches, and the hosts that were given one
 };
 
 Reaction usual_reaction_of(const Fabric& fabric) {

@@ -127,7 +127,8 @@ std::vector<std::uint32_t> Routing::distances_down(NodeId destination,
 
 std::vector<Route> Routing::up_down_routes(std::span<const NodeId> destinations,
                                            std::span<const std::uint32_t> tiers,
-                                           const std::vector<bool>& is_down) const {
+                                           const std::vector<bool>& is_down,
+                                           const std::vector<bool>& has_table) const {
   std::vector<NodeId> from_the_top(topology_.nodes.size());
   std::iota(from_the_top.begin(), from_the_top.end(), NodeId{0});
   std::ranges::stable_sort(from_the_top, std::greater(), [&](NodeId node) { return tiers[node]; });
@@ -137,7 +138,7 @@ std::vector<Route> Routing::up_down_routes(std::span<const NodeId> destinations,
     const std::vector<std::uint32_t> intact = distances_down(destination, tiers, all_up);
     std::vector<std::uint32_t> distance = distances_down(destination, tiers, is_down);
     for (const NodeId node : from_the_top) {
-      if (node == destination || has_no_table(node, destination)) continue;
+      if (node == destination || !has_table[node]) continue;
       const bool goes_down = intact[node] != kUnreachable;
       const auto leads_on = [&](LinkId link) {
         const NodeId next = topology_.links[link].to;
@@ -158,15 +159,26 @@ std::vector<Route> Routing::up_down_routes(std::span<const NodeId> destinations,
 }
 
 std::vector<Route> Routing::shortest_routes(std::span<const NodeId> destinations,
-                                            const std::vector<bool>& is_down) const {
+                                            const std::vector<bool>& is_down,
+                                            const std::vector<bool>& has_table) const {
   std::vector<Route> routes;
   for (const NodeId destination : destinations) {
     const std::vector<std::uint32_t> distance = distances(destination, is_down);
     for (NodeId node = 0; node < topology_.nodes.size(); ++node)
-      if (!has_no_table(node, destination))
-        add_next_hops(node, destination, distance, is_down, routes);
+      if (has_table[node]) add_next_hops(node, destination, distance, is_down, routes);
   }
   return routes;
+}
+
+std::vector<Route> Routing::shortest_routes(std::span<const NodeId> destinations,
+                                            const std::vector<bool>& is_down) const {
+  const bool has_prefixes = std::ranges::any_of(
+      destinations, [this](NodeId node) { return topology_.nodes[node].kind == NodeKind::Switch; });
+  std::vector<bool> has_table(topology_.nodes.size(), true);
+  const std::vector<NodeId> only = only_switches(topology_);
+  for (NodeId node = 0; has_prefixes && node < only.size(); ++node)
+    if (only[node] != node) has_table[node] = false;
+  return shortest_routes(destinations, is_down, has_table);
 }
 
 }  // namespace portcullis::pfc::cbd

@@ -38,8 +38,13 @@ class Routing {
   /// no way. Hosts pass nothing on.
   [[nodiscard]] std::vector<std::uint32_t> distances(NodeId destination,
                                                      const std::vector<bool>& is_down) const;
-  /// Every next hop that comes nearer, by destination and node. For a destination that is a switch
-  /// (a prefix) hosts get none: they have their links and need no table.
+  /// Every next hop that comes nearer, by destination and node, of those nodes that have a table: a
+  /// host without one gives everything to its links.
+  [[nodiscard]] std::vector<Route> shortest_routes(std::span<const NodeId> destinations,
+                                                   const std::vector<bool>& is_down,
+                                                   const std::vector<bool>& has_table) const;
+  /// Where tables are made anew: all nodes have one. Where a destination is a switch (a prefix) no
+  /// host with one switch has: its table would say no more than its links.
   [[nodiscard]] std::vector<Route> shortest_routes(std::span<const NodeId> destinations,
                                                    const std::vector<bool>& is_down) const;
   /// Up, then down, as BGP settles on in a Clos with one AS number for the top, one for each
@@ -48,19 +53,16 @@ class Routing {
   /// own number; everybody else has links up, the shortest way. No data goes down and up again, so
   /// no link waits for itself however old and new routes mix. Where the top reaches a cluster by
   /// two of its switches BGP refuses the way from one to the other, which counts as one here.
-  /// `tiers` are those of tiers_of().
+  /// `tiers` are those of tiers_of(), `has_table` as above.
   [[nodiscard]] std::vector<Route> up_down_routes(std::span<const NodeId> destinations,
                                                   std::span<const std::uint32_t> tiers,
-                                                  const std::vector<bool>& is_down) const;
+                                                  const std::vector<bool>& is_down,
+                                                  const std::vector<bool>& has_table) const;
   /// Appends the next hops of one node.
   void add_next_hops(NodeId node, NodeId destination, std::span<const std::uint32_t> distances,
                      const std::vector<bool>& is_down, std::vector<Route>& to) const;
 
  private:
-  [[nodiscard]] bool has_no_table(NodeId node, NodeId destination) const {
-    return topology_.nodes[node].kind == NodeKind::Host &&
-           topology_.nodes[destination].kind == NodeKind::Switch;
-  }
   [[nodiscard]] std::vector<std::uint32_t> distances_down(NodeId destination,
                                                           std::span<const std::uint32_t> tiers,
                                                           const std::vector<bool>& is_down) const;

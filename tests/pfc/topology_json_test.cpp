@@ -134,6 +134,16 @@ TEST(TopologyJson, Star_StandsForWhatATableDoesNotName) {
   EXPECT_EQ(routes_of(*star), routes_of(*named));
 }
 
+/// Leaves l0 and l1 have a cable of their own; what is behind l1 goes by the star all the same.
+TEST(TopologyJson, StarBesideACableToTheDestinationsSwitch_IsTaken) {
+  std::string text = leaves_with(R"({"l0": {"*": ["s"]}, "s": {"l1": ["l1"]}})");
+  const std::string cable = R"({"from": "l0", "to": "s", "both_ways": true},)";
+  text.insert(text.find(cable), R"({"from": "l0", "to": "l1", "both_ways": true}, )");
+  const auto topology = parse_topology(text, "x");
+  ASSERT_TRUE(topology.has_value()) << topology.error().text;
+  EXPECT_THAT(topology->flows[0].path, ElementsAre(0u, 6u, 9u, 3u));
+}
+
 TEST(TopologyJson, NameWithAControlCharacter_IsRefusedInOneLine) {
   EXPECT_EQ(error_of(damaged("\"name\": \"a\"", "\"name\": \"a\\nb\\u001b\"")),
             "x.json:5: nodes[1].name: \"a b \" with a control character; none is accepted");

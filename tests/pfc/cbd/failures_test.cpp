@@ -107,6 +107,76 @@ TEST(Failures, UsualReaction_IsThatOfTheFabric) {
   EXPECT_EQ(usual_reaction(other), Reaction::Converged);  // a static route, no ECMP, at leaf0
 }
 
+/// A ring of four switches with two hosts each, routed by prefix the shortest ways.
+Topology ring_by_prefix() {
+  Topology ring;
+  for (const char* name : {"s0", "s1", "s2", "s3"}) ring.add_node(name, NodeKind::Switch);
+  for (const char* name : {"h0", "h1", "h2", "h3", "g0", "g1", "g2", "g3"})
+    ring.add_node(name, NodeKind::Host);
+  for (NodeId node = 0; node < 4; ++node) {
+    for (const NodeId other : {(node + 1) % 4, 4 + node, 8 + node}) {
+      ring.add_link(node, other);
+      ring.add_link(other, node);
+    }
+  }
+  ring.routes = Routing(ring).shortest_routes(prefixes_of(ring), std::vector<bool>(24));
+  return ring;
+}
+
+/// As ring_by_prefix(), and h0 has entries of its own at the switches, which say the same.
+Topology ring_with_one_host_by_name() {
+  Topology ring = ring_by_prefix();
+  std::vector<Route> more{{0, 4, 2}};
+  for (const Route& route : ring.routes)
+    if (route.destination == 0) more.push_back({route.node, 4, route.via});
+  ring.routes.insert(ring.routes.end(), more.begin(), more.end());
+  return ring;
+}
+
+class FailuresOfMixedTables : public ::testing::TestWithParam<Reaction> {};
+
+TEST_P(FailuresOfMixedTables, HostNamedBesideItsPrefix_ChangesNoVerdict) {
+  const FailureOptions options{.failures = 1, .reaction = GetParam()};
+  const FailureSweep by_prefix = *sweep_failures(ring_by_prefix(), options);
+  const FailureSweep mixed = *sweep_failures(ring_with_one_host_by_name(), options);
+  EXPECT_GT(by_prefix.cyclic, 0u);
+  for (std::size_t i = 0; i < mixed.outcomes.size(); ++i)
+    EXPECT_EQ(mixed.outcomes[i].shortest, by_prefix.outcomes[i].shortest) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Reactions, FailuresOfMixedTables,
+                         ::testing::Values(Reaction::AsGiven, Reaction::Local, Reaction::Converged,
+                                           Reaction::Transient));
+
+TEST(Failures, HostWithTwoSwitchesBesidePrefixes_LeavesTheOthersTheirData) {
+  Topology ring = ring_by_prefix();
+  const NodeId both = ring.add_node("both", NodeKind::Host);
+  for (const NodeId node : {0, 2}) {
+    ring.add_link(node, both);
+    ring.add_link(both, node);
+  }
+  ring.routes = Routing(ring).shortest_routes(prefixes_of(ring), std::vector<bool>(28));
+  EXPECT_EQ(analyse(ring, 0, {.traffic = Traffic::All}).components.size(), 2u);
+}
+
+/// The tables for h0 are a loop of a and b. Cut off from h0, data that hosts send goes round it.
+TEST(Failures, TransientWithADestinationCutOff_KeepsTheOldRoutesToIt) {
+  const Topology fabric = *parse_topology(R"({
+    "nodes": [{"name": "h0", "kind": "host"}, {"name": "h1", "kind": "host"},
+              {"name": "h2", "kind": "host"}, {"name": "a"}, {"name": "b"}],
+    "links": [{"from": "h0", "to": "a", "both_ways": true},
+              {"from": "h1", "to": "b", "both_ways": true},
+              {"from": "h2", "to": "b", "both_ways": true},
+              {"from": "a", "to": "b", "both_ways": true}],
+    "routes": {"a": {"h0": ["b"], "h1": ["b"], "h2": ["b"]},
+               "b": {"h0": ["a"], "h1": ["h1"], "h2": ["h2"]}}
+  })",
+                                          "fabric.json");
+  for (const Reaction reaction : {Reaction::AsGiven, Reaction::Transient})
+    EXPECT_EQ(sweep_failures(fabric, {.failures = 1, .reaction = reaction})->outcomes[0].components,
+              1u);
+}
+
 /// Its other link leads to two switches whose routes are a loop, which its data never came to.
 TEST(Failures, HostWhoseTableLosesItsLink_SendsNothingOverTheOther) {
   const Topology fabric = *parse_topology(R"({
