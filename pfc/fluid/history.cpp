@@ -2,6 +2,7 @@
 #include "pfc/fluid/history.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace portcullis::pfc {
 namespace {
@@ -13,7 +14,10 @@ constexpr double kShort = 1e-4;  // of a step: differences of its ends would be 
 void CurveHistory::add(double from, double to, const std::vector<double>& served_from,
                        const std::vector<double>& rate_from, const std::vector<double>& served_to,
                        const std::vector<double>& rate_to) {
-  pieces_.push_back({from, to, served_from, rate_from, served_to, rate_to});
+  std::vector<double> mean(served_from.size());
+  for (std::size_t slot = 0; slot < mean.size(); ++slot)
+    mean[slot] = (served_to[slot] - served_from[slot]) / (to - from);
+  pieces_.push_back({from, to, rate_from, rate_to, std::move(mean)});
 }
 
 void CurveHistory::forget(double time) {
@@ -49,7 +53,7 @@ double CurveHistory::Moment::rate(std::size_t slot) const {
   const double u = part_;
   if (width_ < kShort) return from + u * (to - from);
   // The derivative of the cubic through both ends and both rates.
-  const double mean = (piece_->served_to[slot] - piece_->served_from[slot]) / width_;
+  const double mean = piece_->mean[slot];
   return from + u * (6 * mean - 4 * from - 2 * to) + u * u * (3 * from + 3 * to - 6 * mean);
 }
 

@@ -22,7 +22,7 @@ class CurveHistory {
   struct Piece {
     double from = 0;
     double to = 0;
-    std::vector<double> served_from, rate_from, served_to, rate_to;
+    std::vector<double> rate_from, rate_to, mean;  // by slot; mean: what was served, by the width
   };
   /// One time, looked up once for all slots. Valid until the next add or forget.
   class Moment {

@@ -48,10 +48,14 @@ class Builder {
       const LinkId link = flow.path[hop];
       PORTCULLIS_TRY_ASSIGN(const std::uint32_t port, port_for(flow, link, hop == 0));
       const auto slot = static_cast<std::uint32_t>(network_.slots.size());
-      network_.slots.push_back({index, hop, port, kNone, kNone});
+      network_.slots.push_back({index, hop, port});
       network_.ports[port].slots.push_back(slot);
       if (hop > 0) {
         network_.slots[before].next = slot;
+        if (network_.ports[network_.slots[before].port].delay == 0) {
+          network_.slots[before].fed = slot;
+          network_.slots[before].fed_port = port;
+        }
         network_.slots[slot].ingress = network_.slots[before].port;
         network_.ports[network_.slots[before].port].stored.push_back(slot);
       }

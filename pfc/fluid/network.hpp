@@ -21,6 +21,8 @@ struct Slot {
   std::uint32_t port = 0;         // the link it waits for
   std::uint32_t ingress = kNone;  // the port it came through; none at its host
   std::uint32_t next = kNone;     // where it goes from here; none where the flow ends
+  std::uint32_t fed = kNone;      // the next one, if what leaves here is there at once
+  std::uint32_t fed_port = kNone;
 };
 
 /// A link, and the ingress at its far end.

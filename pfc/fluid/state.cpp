@@ -115,90 +115,89 @@ void RateSolver::mix(State& state, const Port& port, std::uint32_t index) const 
 }
 
 /// A host serves the flows that have something in turn: what one does not need the others share.
-void RateSolver::split_evenly(State& state, const Port& port, double total) const {
+void RateSolver::split_evenly(State& state, const Port& port, double total) {
   double left = total;
   std::size_t sharing = port.slots.size();
-  for (const std::uint32_t slot : port.slots) state.out[slot] = -1;
+  split_.assign(sharing, -1);
   for (bool is_settled = false; !is_settled && sharing > 0;) {
     is_settled = true;
     const double even = left / static_cast<double>(sharing);
-    for (const std::uint32_t slot : port.slots) {
-      if (state.out[slot] >= 0 || state.waiting[slot] > 0 || state.in[slot] > even) continue;
-      state.out[slot] = state.in[slot];
+    for (std::size_t i = 0; i < split_.size(); ++i) {
+      const std::uint32_t slot = port.slots[i];
+      if (split_[i] >= 0 || state.waiting[slot] > 0 || state.in[slot] > even) continue;
+      split_[i] = state.in[slot];
       left -= state.in[slot];
       --sharing;
       is_settled = false;
     }
   }
-  for (const std::uint32_t slot : port.slots)
-    if (state.out[slot] < 0) state.out[slot] = left / static_cast<double>(sharing);
+  for (double& rate : split_)
+    if (rate < 0) rate = left / static_cast<double>(sharing);
 }
 
-/// Sets what leaves; true when that changed.
-bool RateSolver::take(State& state, std::uint32_t index, double total) const {
-  const Port& port = network_.ports[index];
-  double moved = std::abs(total - state.total[index]);
-  state.total[index] = total;
-  if (port.is_host && port.slots.size() > 1) {
-    split_evenly(state, port, total);
-  } else {
-    for (const std::uint32_t slot : port.slots) {
-      const double rate = total * state.share[slot];
-      moved = std::max(moved, std::abs(rate - state.out[slot]));
-      state.out[slot] = rate;
-    }
+/// Sets what leaves, and what that brings to the next hop; true when the rate is another. The ports
+/// that look at either are stale then.
+bool RateSolver::put(State& state, std::uint32_t slot, double rate) {
+  const Slot& at = network_.slots[slot];
+  const bool is_other = rate != state.out[slot];
+  if (is_other) {
+    state.out[slot] = rate;
+    if (at.ingress != kNone) is_stale_[at.ingress] = 1;
   }
-  if (port.delay == 0)
-    for (const std::uint32_t slot : port.slots)
-      if (const std::uint32_t next = network_.slots[slot].next; next != kNone)
-        state.in[next] = state.out[slot];
-  return moved > kConverged * port.capacity;
+  if (at.fed != kNone && state.in[at.fed] != rate) {
+    state.in[at.fed] = rate;
+    is_stale_[at.fed_port] = 1;
+  }
+  return is_other;
 }
 
-/// Each link once; `weight` is that of its new rate beside the one that it had. True when one
-/// moved.
+/// Sets what leaves; by how much that changed a flow's rate at most, in capacities.
+double RateSolver::take(State& state, std::uint32_t index, double total) {
+  const Port& port = network_.ports[index];
+  state.total[index] = total;
+  const bool is_split = port.is_host && port.slots.size() > 1;
+  if (is_split) split_evenly(state, port, total);
+  double moved = 0;
+  for (std::size_t i = 0; i < port.slots.size(); ++i) {
+    const std::uint32_t slot = port.slots[i];
+    const double before = state.out[slot];
+    const double rate = is_split ? split_[i] : total * state.share[slot];
+    if (put(state, slot, rate)) moved = std::max(moved, std::abs(rate - before));
+  }
+  return moved / port.capacity;
+}
+
+void RateSolver::begin_sweeps() { std::ranges::fill(is_stale_, 1); }
+
+/// Each link once whose rate may be another than it was; `weight` is that of its new rate beside
+/// the one that it had. By how much a rate moved at most, in capacities.
 template <class Rate>
-bool RateSolver::sweep(State& state, const Rate& rate, double weight) const {
-  bool has_moved = false;
+double RateSolver::sweep(State& state, const Rate& rate, double weight) {
+  double farthest = 0;
   for (const std::uint32_t index : network_.order) {
+    if (is_stale_[index] == 0) continue;
+    is_stale_[index] = weight < 1 ? 1 : 0;
     const Port& port = network_.ports[index];
     divide(state, port, index);
     double total = rate(port, index);
     total += (1 - weight) * (state.total[index] - total);
     // A lock does not creep: rounding, served for long enough, would set it free.
     if (state.regime[index] == Regime::Slide && total <= kRateSlack * port.capacity) total = 0;
-    has_moved |= take(state, index, total);
-  }
-  return has_moved;
-}
-
-template <class Rate>
-void RateSolver::relax(State& state, const Rate& rate) const {
-  for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps)
-    if (!sweep(state, rate, sweeps < kUndampedSweeps ? 1 : 0.5) || !network_.is_coupled) return;
-}
-
-/// Sets what leaves, and what that brings to the next hops.
-void RateSolver::put(State& state, const std::vector<double>& out) const {
-  state.out = out;
-  for (std::size_t slot = 0; slot < network_.slots.size(); ++slot) {
-    const std::uint32_t next = network_.slots[slot].next;
-    if (next != kNone && network_.ports[network_.slots[slot].port].delay == 0)
-      state.in[next] = out[slot];
-  }
-}
-
-/// By how much the rates differ from what they were, at most, in capacities.
-double RateSolver::farthest_move(const State& state, const std::vector<double>& from) const {
-  double farthest = 0;
-  for (std::size_t slot = 0; slot < network_.slots.size(); ++slot) {
-    const double capacity = network_.ports[network_.slots[slot].port].capacity;
-    farthest = std::max(farthest, std::abs(state.out[slot] - from[slot]) / capacity);
+    farthest = std::max(farthest, take(state, index, total));
   }
   return farthest;
 }
 
-void RateSolver::decide(State& state) const {
+template <class Rate>
+void RateSolver::relax(State& state, const Rate& rate) {
+  begin_sweeps();
+  for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
+    const double moved = sweep(state, rate, sweeps < kUndampedSweeps ? 1 : 0.5);
+    if (moved <= kConverged || !network_.is_coupled) return;
+  }
+}
+
+void RateSolver::decide(State& state) {
   // From above one reaches the greatest duties, from below the least.
   for (std::size_t slot = 0; slot < network_.slots.size(); ++slot) {
     const Port& port = network_.ports[network_.slots[slot].port];
@@ -244,12 +243,12 @@ void RateSolver::follow(State& state) {
   // Regimes are fixed, so that one sweep is nearly linear in the rates before it. Where links
   // depend on each other in a circle plain sweeps take 30 to 60, each a constant factor nearer.
   extrapolation_.restart();
+  begin_sweeps();
   double compared = std::numeric_limits<double>::infinity();  // the move some sweeps ago
   for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
     const bool is_damped = sweeps >= kUndampedSweeps;
     before_ = state.out;
-    sweep(state, rate, is_damped ? 0.5 : 1);
-    const double moved = farthest_move(state, before_);
+    const double moved = sweep(state, rate, is_damped ? 0.5 : 1);
     if (!network_.is_coupled || moved <= kConverged) return;
     if (sweeps % kCompared == 0) {
       if (moved <= kCreeping && moved > compared / 2) return;
@@ -257,7 +256,7 @@ void RateSolver::follow(State& state) {
     }
     if (sweeps < kPlainSweeps || is_damped) continue;
     extrapolation_.advance(before_, state.out, next_);
-    put(state, next_);
+    for (std::uint32_t slot = 0; slot < next_.size(); ++slot) put(state, slot, next_[slot]);
   }
 }
 

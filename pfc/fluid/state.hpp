@@ -47,32 +47,36 @@ struct State {
 class RateSolver {
  public:
   RateSolver(const Network& network, Discipline discipline, Tie tie)
-      : network_(network), discipline_(discipline), tie_(tie) {}
+      : network_(network), discipline_(discipline), tie_(tie), is_stale_(network.ports.size()) {}
 
   /// `waiting`, `queued` and `level` from what has arrived and been served.
   void measure(State& state) const;
   /// Rates and regimes, whichever bound holds: at events.
-  void decide(State& state) const;
+  void decide(State& state);
   /// Rates under the regimes decided before: between events.
   void follow(State& state);
 
  private:
+  void begin_sweeps();
   template <class Rate>
-  bool sweep(State& state, const Rate& rate, double weight) const;
-  void put(State& state, const std::vector<double>& out) const;
-  [[nodiscard]] double farthest_move(const State& state, const std::vector<double>& from) const;
+  double sweep(State& state, const Rate& rate, double weight);
   template <class Rate>
-  void relax(State& state, const Rate& rate) const;
+  void relax(State& state, const Rate& rate);
   void divide(State& state, const Port& port, std::uint32_t index) const;
   void mix(State& state, const Port& port, std::uint32_t index) const;
-  bool take(State& state, std::uint32_t index, double total) const;
-  void split_evenly(State& state, const Port& port, double total) const;
+  double take(State& state, std::uint32_t index, double total);
+  bool put(State& state, std::uint32_t slot, double rate);
+  void split_evenly(State& state, const Port& port, double total);
 
   const Network& network_;
   Discipline discipline_;
   Tie tie_;
   Extrapolation extrapolation_;
   std::vector<double> before_, next_;  // rates by slot: as a sweep found them, for the next one
+  std::vector<double> split_;          // of the host at hand
+  // By port: something that its rate follows from has changed since it was decided. Few links stand
+  // in a circle, and a sweep after the first need look at no others.
+  std::vector<std::uint8_t> is_stale_;
 };
 
 /// What comes in for the link of `port`.
