@@ -7,6 +7,9 @@
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/json.hpp"
 
 namespace portcullis::fleet {
 namespace {
@@ -20,10 +23,22 @@ tl::unexpected<Error> malformed(const char* field) {
   return fail(Errc::Malformed, fmt::format("{} is missing, or is not as leased writes it", field));
 }
 
+/// A field that is there twice would be read as its last, and by others as its first.
 Result<json> parse(std::string_view text) {
-  json parsed = json::parse(text, nullptr, false);
+  std::vector<std::set<std::string>> fields;  // of the objects that are open
+  std::string twice;
+  const auto look = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) fields.emplace_back();
+    if (event == json::parse_event_t::object_end) fields.pop_back();
+    if (event == json::parse_event_t::key &&
+        !fields.back().insert(parsed.get<std::string>()).second)
+      twice = parsed.get<std::string>();
+    return true;
+  };
+  json parsed = json::parse(text, look, false);
   if (!parsed.is_object()) return malformed("the JSON object");
-  return parsed;
+  if (twice.empty()) return parsed;
+  return fail(Errc::Malformed, fmt::format("{} is there twice", one_line(twice)));
 }
 
 /// Numbers that only identify are hexadecimal texts, as everywhere else.
@@ -146,11 +161,12 @@ std::string name_of(std::string_view key, std::string_view prefix) {
 }
 
 Result<void> check_node_name(std::string_view name) {
-  if (is_word(name)) return {};
+  // "." and ".." are nobody's name in a path, and keys of etcd are copied into paths.
+  if (is_word(name) && name.find_first_not_of('.') != std::string_view::npos) return {};
   return fail(Errc::InvalidArgument,
               fmt::format("node \"{}\": 1 to {} letters, digits, dots, dashes and underscores are "
-                          "accepted",
-                          name.substr(0, kMostName + 1), kMostName));
+                          "accepted, and not dots alone",
+                          one_line(std::string(name.substr(0, kMostName + 1))), kMostName));
 }
 
 Result<void> check_labels(const std::vector<std::string>& labels) {
@@ -308,6 +324,26 @@ Result<Outcome> read_outcome(std::string_view json_text) {
   outcome.torn_down = static_cast<std::uint32_t>(torn_down);
   outcome.fenced = static_cast<std::uint32_t>(fenced);
   return outcome;
+}
+
+Holders::Holders(const std::vector<KeyValue>& members, const std::vector<KeyValue>& sessions) {
+  for (const KeyValue& each : members)
+    if (const auto member = read_member(each.value); member && !member->has_ended)
+      members_[name_of(each.key, kMembers)] = member->node;
+  for (const KeyValue& each : sessions) {
+    const auto session = read_registration(each.value);
+    sessions_[name_of(each.key, kSessions)] = session ? std::optional(session->node) : std::nullopt;
+  }
+}
+
+bool Holders::may_hold(const std::string& name, std::uint64_t node) const {
+  const auto member = members_.find(name);
+  return (member != members_.end() && member->second == node) || has_session(name, node);
+}
+
+bool Holders::has_session(const std::string& name, std::uint64_t node) const {
+  const auto session = sessions_.find(name);
+  return session != sessions_.end() && session->second.value_or(node) == node;
 }
 
 }  // namespace portcullis::fleet

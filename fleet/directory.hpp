@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -154,5 +155,20 @@ struct Outcome {
 [[nodiscard]] Result<Offer> read_offer(std::string_view json);
 [[nodiscard]] Result<Quota> read_quota(std::string_view json);
 [[nodiscard]] Result<Share> read_share(std::string_view json);
+
+/// Which node may hold something under which name: members but for those that had ended with
+/// nothing held, and every node that has a session, whatever became of its member's key.
+class Holders {
+ public:
+  Holders(const std::vector<KeyValue>& members, const std::vector<KeyValue>& sessions);
+
+  [[nodiscard]] bool may_hold(const std::string& name, std::uint64_t node) const;
+  /// A session that cannot be read may be anybody's.
+  [[nodiscard]] bool has_session(const std::string& name, std::uint64_t node) const;
+
+ private:
+  std::map<std::string, std::uint64_t> members_;
+  std::map<std::string, std::optional<std::uint64_t>> sessions_;  // none: it cannot be read
+};
 
 }  // namespace portcullis::fleet

@@ -109,6 +109,11 @@ void Etcd::expect(std::uint64_t cluster, std::uint64_t revision) {
   revision_ = std::max(revision_, revision);
 }
 
+tl::unexpected<Error> Etcd::has_lost(const std::string& what) {
+  gone_back_ = "its store has gone back: " + what;
+  return fail(Errc::DeviceFailed, fmt::format("etcd {}: {}", endpoint(), gone_back_));
+}
+
 Result<void> Etcd::check_header(const Header& header, bool is_linearizable) {
   if (cluster_ != 0 && header.cluster != cluster_)
     return fail(Errc::DeviceFailed,

@@ -51,6 +51,9 @@ class Etcd {
   void expect(std::uint64_t cluster, std::uint64_t revision);
   [[nodiscard]] std::uint64_t cluster() const noexcept { return cluster_; }
   [[nodiscard]] bool has_gone_back() const noexcept { return !gone_back_.empty(); }
+  /// Whoever has written to it has seen that it has lost something: the error that every answer is
+  /// from now on.
+  tl::unexpected<Error> has_lost(const std::string& what);
   /// The newest that a linearizable answer has told of.
   [[nodiscard]] std::uint64_t revision() const noexcept { return revision_; }
 

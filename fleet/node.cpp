@@ -16,6 +16,8 @@ constexpr std::uint64_t kTryAgainNs = 500 * kNsPerMs;
 constexpr std::uint64_t kWatchAgainNs = 200 * kNsPerMs;
 /// What is left changes with every grant; whoever looks for a node can do with what it was.
 constexpr std::uint64_t kOfferNs = 2 * kNsPerSecond;
+/// An etcd that is not compacted keeps each of these writes.
+constexpr std::uint64_t kNameNs = 600 * kNsPerSecond;
 
 /// etcd counts a session's time from when the request came in, which is later than when it was
 /// sent; a tenth less leaves room for clocks that do not run alike.
@@ -46,7 +48,25 @@ Result<std::unique_ptr<Node>> Node::create(std::unique_ptr<Etcd> etcd, NodeMemor
 }
 
 Compare Node::session_is_own() const {
-  return {.key = session_key(options_.name), .revision = session_revision_};
+  return {.key = session_key(options_.name),
+          .of = Compare::Of::ModRevision,
+          .revision = session_revision_};
+}
+
+std::vector<Compare> Node::standing() const {
+  return {session_is_own(),
+          {.key = member_key(options_.name),
+           .of = Compare::Of::ModRevision,
+           .revision = member_revision_}};
+}
+
+Put Node::own_name() const {
+  return {.key = member_key(options_.name),
+          .value = json_of(Member{.node = memory_.node(), .isolation = options_.isolation})};
+}
+
+const OwnKey& Node::newest() const noexcept {
+  return shares_.newest().revision > outcome_.revision ? shares_.newest() : outcome_;
 }
 
 void Node::work(int wake_fd) {
@@ -88,7 +108,7 @@ Result<void> Node::join() {
   shares_.begin();
   has_unwritten_left_ = left_.has_value();
   PORTCULLIS_TRY(read_epochs());
-  PORTCULLIS_TRY(memory_.remember(etcd_->cluster(), session_revision_));
+  PORTCULLIS_TRY(memory_.remember(etcd_->cluster(), member_revision_));
   has_joined_ = true;
   is_watching_ = start_watch();
   live(asked_ns, lease.ttl_s);
@@ -110,8 +130,10 @@ Result<std::uint64_t> Node::free_member_revision() {
   };
   PORTCULLIS_TRY_ASSIGN(const auto there,
                         etcd_->txn({.success = {Range{.key = member_key(options_.name)},
-                                                Range{.key = session_key(options_.name)}}}));
-  if (there.found.size() != 2) return fail(Errc::Malformed, "etcd answers two reads with others");
+                                                Range{.key = session_key(options_.name)},
+                                                Range{.key = newest().key}}}));
+  if (there.found.size() != 3) return fail(Errc::Malformed, "etcd answers three reads with others");
+  PORTCULLIS_TRY(check_newest(there.found[2]));
   std::uint64_t revision = 0;
   const auto named = [](const KeyValue& each, const Error& why) {
     return fail(why.code, fmt::format("{} in etcd: {}", each.key, why.text));
@@ -139,9 +161,10 @@ Result<std::uint64_t> Node::free_member_revision() {
 /// A store that was restored from a backup catches up with what it had, and looks as if it had
 /// never gone back. But nobody writes a node's name but the node: it is there as it was written
 /// last, or as this node has written it since.
-Result<void> Node::check_own_name(std::uint64_t revision) const {
+Result<void> Node::check_own_name(std::uint64_t revision) {
   const std::uint64_t written = memory_.cluster() != 0 ? memory_.revision() : 0;
   if (revision >= written) return {};
+  if (revision == 0) PORTCULLIS_TRY(check_no_other_name());
   return fail(
       Errc::DeviceFailed,
       fmt::format("etcd has the name of node {} {}, and it was written at revision {}: it "
@@ -151,24 +174,42 @@ Result<void> Node::check_own_name(std::uint64_t revision) const {
                   revision == 0 ? "no more" : fmt::format("as of revision {}", revision), written));
 }
 
+/// By its number, which is its journal's.
+Result<void> Node::check_no_other_name() {
+  PORTCULLIS_TRY_ASSIGN(const auto members, etcd_->range(all_of(kMembers)));
+  for (const KeyValue& each : members.found)
+    if (const auto member = read_member(each.value); member && member->node == memory_.node())
+      return fail(Errc::InvalidArgument,
+                  fmt::format("node {} was renamed: in etcd its journal is that of node {}; that "
+                              "name is accepted, or another journal (docs/fleet.md, \"When "
+                              "something goes wrong\")",
+                              options_.name, one_line(name_of(each.key, kMembers))));
+  return {};
+}
+
+/// A store that was put back has lost what was written last before anything else, and may have gone
+/// on since, beyond every revision that this node has seen. Nobody else makes that key older.
+Result<void> Node::check_newest(const std::vector<KeyValue>& found) {
+  const std::uint64_t revision = found.empty() ? 0 : found.front().mod_revision;
+  if (revision >= newest().revision) return {};
+  return etcd_->has_lost(lost_text(newest(), revision));
+}
+
 Result<void> Node::register_session(std::uint64_t member_revision) {
   const Compare member{.key = member_key(options_.name),
                        .of = Compare::Of::ModRevision,
                        .revision = member_revision};
   const Compare session{.key = session_key(options_.name), .revision = 0};
-  PORTCULLIS_TRY_ASSIGN(
-      const auto done,
-      etcd_->txn({.compare = {member, session},
-                  .success = {Put{.key = member_key(options_.name),
-                                  .value = json_of(Member{.node = memory_.node(),
-                                                          .isolation = options_.isolation})},
-                              Put{.key = session_key(options_.name),
-                                  .value = json_of(options_.about),
-                                  .lease = lease_}}}));
+  PORTCULLIS_TRY_ASSIGN(const auto done,
+                        etcd_->txn({.compare = {member, session},
+                                    .success = {own_name(), Put{.key = session_key(options_.name),
+                                                                .value = json_of(options_.about),
+                                                                .lease = lease_}}}));
   if (!done.has_succeeded)
     return fail(Errc::Busy,
                 fmt::format("node {} was registered by another at the same time", options_.name));
-  session_revision_ = done.header.revision;
+  session_revision_ = member_revision_ = done.header.revision;
+  name_ns_ = now_ns() + kNameNs;
   return {};
 }
 
@@ -176,15 +217,62 @@ Result<void> Node::read_epochs() {
   Range changed = all_of(kEpochs);
   Range quotas = all_of(kQuotas);
   if (seen_revision_ != 0) changed.min_mod_revision = quotas.min_mod_revision = seen_revision_ + 1;
-  PORTCULLIS_TRY_ASSIGN(const auto epochs,
-                        etcd_->txn({.compare = {session_is_own()}, .success = {changed, quotas}}));
-  if (!epochs.has_succeeded || epochs.found.size() != 2)
-    return fail(Errc::NotFound,
-                fmt::format("the session of node {} is not there any more", options_.name));
-  for (const auto& found : epochs.found)
-    for (const KeyValue& each : found) learn(each);
+  Txn txn{.compare = standing(), .success = {changed, quotas, Range{.key = newest().key}}};
+  PORTCULLIS_TRY_ASSIGN(auto epochs, etcd_->txn(txn));
+  if (!epochs.has_succeeded) {
+    PORTCULLIS_TRY(stand_again());
+    txn.compare = standing();
+    PORTCULLIS_TRY_ASSIGN(epochs, etcd_->txn(txn));
+  }
+  if (!epochs.has_succeeded || epochs.found.size() != 3)
+    return fail(Errc::NotFound, fmt::format("node {} does not stand in etcd as it has written "
+                                            "itself",
+                                            options_.name));
+  PORTCULLIS_TRY(check_newest(epochs.found[2]));
+  for (const std::size_t found : {0U, 1U})
+    for (const KeyValue& each : epochs.found[found]) learn(each);
   seen_revision_ = epochs.header.revision;
   return {};
+}
+
+/// While its session is there the name cannot be another node's, and whoever fences, or takes a
+/// share, counts the node by its session. So nothing is lost, and the name is written again.
+Result<void> Node::stand_again() {
+  const Put name = own_name();
+  const std::string session = session_key(options_.name);
+  PORTCULLIS_TRY_ASSIGN(const auto there,
+                        etcd_->txn({.success = {Range{.key = session}, Range{.key = name.key}}}));
+  if (there.found.size() != 2) return fail(Errc::Malformed, "etcd answers two reads with others");
+  const auto& member = there.found[1];
+  if (there.found[0].empty())
+    return fail(Errc::NotFound,
+                fmt::format("the session of node {} is not there any more", options_.name));
+  if (there.found[0].front().mod_revision != session_revision_)
+    return fail(Errc::NotFound, fmt::format("somebody else has written {} in etcd", session));
+  const Compare same{.key = name.key,
+                     .of = Compare::Of::ModRevision,
+                     .revision = member.empty() ? 0 : member.front().mod_revision};
+  PORTCULLIS_TRY_ASSIGN(const auto done,
+                        etcd_->txn({.compare = {session_is_own(), same}, .success = {name}}));
+  if (!done.has_succeeded) return {};  // whatever it is now, the next look finds it
+  member_revision_ = done.header.revision;
+  // One that this node has written, and was not told of, is as it should be.
+  const bool is_own = !member.empty() && member.front().value == name.value;
+  if (!is_own && listener_.log)
+    listener_.log(fmt::format("{} in etcd was {} while this node is there; it has written it again",
+                              name.key, member.empty() ? "deleted" : "changed"));
+  return memory_.remember(etcd_->cluster(), member_revision_);
+}
+
+/// One that is not answered, or finds that something does not stand, is looked at with the next
+/// keepalive.
+void Node::renew_name() {
+  name_ns_ = now_ns() + kNameNs;
+  const auto done = etcd_->txn({.compare = standing(), .success = {own_name()}});
+  if (!done || !done->has_succeeded) return;
+  member_revision_ = done->header.revision;
+  const auto kept = memory_.remember(etcd_->cluster(), member_revision_);
+  if (!kept && listener_.log) listener_.log(kept.error().text);
 }
 
 bool Node::start_watch() {
@@ -227,6 +315,7 @@ Result<void> Node::keep() {
   if (!read) return read;
   if (!is_watching_) is_watching_ = start_watch();
   live(asked_ns, kept.ttl_s);
+  if (now_ns() >= name_ns_) renew_name();
   return {};
 }
 
@@ -288,30 +377,26 @@ void Node::write_outcomes() {
   while (!unwritten_.empty()) {
     const auto& [tenant, outcome] = *unwritten_.begin();
     const auto written = etcd_->txn(
-        {.compare = {session_is_own()},
+        {.compare = standing(),
          .success = {Put{.key = outcome_key(tenant, options_.name), .value = json_of(outcome)}}});
     if (written && written->has_succeeded) {
+      outcome_ = {.key = outcome_key(tenant, options_.name), .revision = written->header.revision};
       unwritten_.erase(unwritten_.begin());
       continue;
     }
     write_ns_ = now_ns() + kTryAgainNs;
-    if (written) leave_without_session();
+    if (written) due_ns_ = now_ns();  // something does not stand: it is looked at now
     return;
   }
-}
-
-void Node::leave_without_session() {
-  leave({.code = Errc::NotFound,
-         .text = fmt::format("the session of node {} is not there any more", options_.name)});
 }
 
 /// One tenant's: a fence that comes meanwhile is heard of between two of them.
 void Node::settle_a_share() {
   const auto due_ns = shares_.due_ns();
   if (!due_ns || *due_ns > now_ns()) return;
-  const auto settled = shares_.settle(*etcd_, session_is_own(), now_ns());
-  if (!settled) return leave_without_session();
-  if (*settled && listener_.share) listener_.share(**settled);
+  const auto settled = shares_.settle(*etcd_, standing(), now_ns());
+  if (!settled) due_ns_ = now_ns();  // it is looked at, and then it is asked for again
+  if (settled && *settled && listener_.share) listener_.share(**settled);
 }
 
 void Node::offer(const Amount& left) {
@@ -324,16 +409,16 @@ void Node::write_offer() {
   const Offer offer{.node = memory_.node(), .left = left_.value_or(Amount{})};
   offer_ns_ = now_ns() + kOfferNs;
   const auto written =
-      etcd_->txn({.compare = {session_is_own()},
+      etcd_->txn({.compare = standing(),
                   .success = {Put{
                       .key = offer_key(options_.name), .value = json_of(offer), .lease = lease_}}});
-  has_unwritten_left_ = !written.has_value();
-  if (written && !written->has_succeeded) leave_without_session();
+  has_unwritten_left_ = !written || !written->has_succeeded;
+  if (written && !written->has_succeeded) due_ns_ = now_ns();
 }
 
 void Node::end(bool holds_nothing) {
   if (!has_joined_) return;
-  const Put member{.key = member_key(options_.name),
+  const Put member{.key = member_key(options_.name),  // whatever it is now
                    .value = json_of(Member{.node = memory_.node(), .has_ended = true})};
   Result<void> ended;
   if (holds_nothing) {

@@ -8,6 +8,10 @@
 // What is relied on is read, not watched: with every keepalive the epochs that have changed are
 // read again, linearizably, in a transaction that also says whether the session is still this
 // node's. The watch makes it fast, and may be lost, late or compacted.
+//
+// Every transaction holds etcd to what this node has written there: its name, its session, and the
+// newest of its shares and outcomes. A name that somebody takes away while the session is there is
+// written again; a store that has lost the newest was put back, and is not believed any more.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/log_sink.hpp"
@@ -83,15 +88,23 @@ class Node {
         listener_(std::move(listener)),
         etcd_(std::move(etcd)),
         clock_(clock),
-        shares_(options_.name, memory_.node()) {}
+        shares_(options_.name, memory_.node()),
+        outcome_{.key = member_key(options_.name)} {}
   [[nodiscard]] Result<void> join();
   [[nodiscard]] Result<std::uint64_t> free_member_revision();
-  [[nodiscard]] Result<void> check_own_name(std::uint64_t revision) const;
+  [[nodiscard]] Result<void> check_own_name(std::uint64_t revision);
+  /// InvalidArgument where etcd has this node under another name.
+  [[nodiscard]] Result<void> check_no_other_name();
+  [[nodiscard]] Result<void> check_newest(const std::vector<KeyValue>& found);
   [[nodiscard]] Result<void> register_session(std::uint64_t member_revision);
   /// And the quotas that have changed.
   [[nodiscard]] Result<void> read_epochs();
   /// Keeps the session, and reads what the watch may have missed.
   [[nodiscard]] Result<void> keep();
+  /// Where etcd does not have this node as it has written itself. NotFound: its session is gone.
+  [[nodiscard]] Result<void> stand_again();
+  /// Once in a while, so that whoever puts etcd back has put back the name as well.
+  void renew_name();
   void read_changes();
   void write_outcomes();
   void write_offer();
@@ -101,11 +114,15 @@ class Node {
   void learn_quota(const KeyValue& quota);
   [[nodiscard]] bool start_watch();
   [[nodiscard]] std::uint64_t wake_ns() const;
-  void leave_without_session();
   void live(std::uint64_t asked_ns, std::uint64_t ttl_s);
   void leave(const Error& why);
   void say(const Error& why);
   [[nodiscard]] Compare session_is_own() const;
+  /// And its name is.
+  [[nodiscard]] std::vector<Compare> standing() const;
+  [[nodiscard]] Put own_name() const;
+  /// Of what this node has written that stays when its session goes.
+  [[nodiscard]] const OwnKey& newest() const noexcept;
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return clock_.now_ns(); }
 
   NodeMemory memory_;
@@ -117,6 +134,8 @@ class Node {
   bool is_watching_ = false;
   std::uint64_t lease_ = 0;             // of the session, or of one that may still be there
   std::uint64_t session_revision_ = 0;  // that made the session's key
+  std::uint64_t member_revision_ = 0;   // that wrote the name's key last
+  std::uint64_t name_ns_ = 0;           // it is not written again before then
   std::uint64_t seen_revision_ = 0;     // epochs have been read up to it
   std::uint64_t lives_until_ns_ = 0;
   std::uint64_t due_ns_ = 0;
@@ -126,6 +145,7 @@ class Node {
   std::uint64_t write_ns_ = 0;                     // not before then
   std::map<std::uint64_t, std::uint64_t> quotas_;  // by tenant: their revisions that were told
   Shares shares_;
+  OwnKey outcome_;                   // that was written last; before the first, nothing of the name
   std::optional<Amount> left_;       // as it was told last
   bool has_unwritten_left_ = false;  // in this session
   std::uint64_t offer_ns_ = 0;       // not before then

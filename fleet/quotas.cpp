@@ -10,36 +10,13 @@
 namespace portcullis::fleet {
 namespace {
 
-/// Which node has which name, and whether it may hold anything; and which are there.
-struct Nodes {
-  std::map<std::string, std::uint64_t> holders = {};
-  std::map<std::string, std::uint64_t> present = {};
-};
-
-Nodes nodes_of(const std::vector<KeyValue>& members, const std::vector<KeyValue>& sessions) {
-  Nodes nodes;
-  for (const KeyValue& each : members)
-    if (const auto member = read_member(each.value); member && !member->has_ended)
-      nodes.holders[name_of(each.key, kMembers)] = member->node;
-  for (const KeyValue& each : sessions)
-    if (const auto session = read_registration(each.value))
-      nodes.present[name_of(each.key, kSessions)] = session->node;
-  return nodes;
-}
-
-bool has(const std::map<std::string, std::uint64_t>& nodes, const std::string& name,
-         std::uint64_t node) {
-  const auto at = nodes.find(name);
-  return at != nodes.end() && at->second == node;
-}
-
-NodeShare share_of(const KeyValue& entry, const std::string& name, const Nodes& nodes) {
+NodeShare share_of(const KeyValue& entry, const std::string& name, const Holders& holders) {
   const auto share = read_share(entry.value);
   if (!share) return {.name = name, .fault = share.error().text};
   return {.name = name,
           .taken = share->taken,
-          .has_session = has(nodes.present, name, share->node),
-          .is_free = !has(nodes.holders, name, share->node)};
+          .has_session = holders.has_session(name, share->node),
+          .is_free = !holders.may_hold(name, share->node)};
 }
 
 void note_quota(QuotaUse& use, const KeyValue& entry) {
@@ -103,7 +80,7 @@ Result<std::vector<QuotaUse>> read_quotas(Etcd& etcd, std::optional<std::uint64_
   PORTCULLIS_TRY_ASSIGN(const auto answer, etcd.txn(txn));
   if (answer.found.size() != txn.success.size())
     return fail(Errc::Malformed, "etcd answers four reads with others");
-  const Nodes nodes = nodes_of(answer.found[2], answer.found[3]);
+  const Holders holders(answer.found[2], answer.found[3]);
   std::map<std::uint64_t, QuotaUse> uses;
   const auto use_of = [&uses](std::uint64_t of) -> QuotaUse& {
     QuotaUse& use = uses[of];
@@ -115,7 +92,7 @@ Result<std::vector<QuotaUse>> read_quotas(Etcd& etcd, std::optional<std::uint64_
     if (const auto of = tenant_of_quota_key(each.key)) note_quota(use_of(*of), each);
   for (const KeyValue& each : answer.found[1])
     if (const auto key = read_share_key(each.key))
-      use_of(key->tenant).shares.push_back(share_of(each, key->name, nodes));
+      use_of(key->tenant).shares.push_back(share_of(each, key->name, holders));
   std::vector<QuotaUse> all;
   for (auto& [of, use] : uses) all.push_back(std::move(use));
   return all;

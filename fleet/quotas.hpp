@@ -26,7 +26,7 @@ struct NodeShare {
   std::string name = {};
   Amount taken = {};
   bool has_session = false;
-  /// It is no member, or had ended with nothing held: its share is anybody's.
+  /// It has no session, and is no member or had ended with nothing held: its share is anybody's.
   bool is_free = false;
   std::string fault = {};  // not empty: it cannot be read, and nobody takes more while it is there
 };

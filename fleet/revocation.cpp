@@ -33,7 +33,7 @@ Result<Revocation> Revocation::raise(Etcd& etcd, std::uint64_t tenant, Clock clo
   if (!raised.has_succeeded || raised.found.size() != 3)
     return fail(Errc::Malformed, "etcd answers one write and two reads with others");
   revocation.epoch_ = raised.header.revision;  // of the write
-  revocation.list(raised.found[1]);
+  revocation.list(raised.found[1], raised.found[2]);
   revocation.note_sessions(raised.found[2]);
   revocation.note_absences({.sent_ns = sent_ns,
                             .answered_ns = clock.now_ns(),
@@ -42,7 +42,8 @@ Result<Revocation> Revocation::raise(Etcd& etcd, std::uint64_t tenant, Clock clo
   return revocation;
 }
 
-void Revocation::list(const std::vector<KeyValue>& members) {
+/// A node that has a session may hold leases, whatever somebody has made of its member's key.
+void Revocation::list(const std::vector<KeyValue>& members, const std::vector<KeyValue>& sessions) {
   for (const KeyValue& each : members) {
     NodeStanding& node = nodes_.emplace_back();
     node.name = name_of(each.key, kMembers);
@@ -54,6 +55,24 @@ void Revocation::list(const std::vector<KeyValue>& members) {
     node.node = member->node;
     note_member(each);
   }
+  for (const KeyValue& each : sessions) {
+    const std::string name = name_of(each.key, kSessions);
+    const auto session = read_registration(each.value);
+    const NodeStanding* listed = find(name);
+    // Both are written at once, by one node: another number was written by somebody else. And a
+    // name that cannot be read stays so.
+    const bool is_told =
+        listed != nullptr && (!session || listed->node == session->node || listed->node == 0);
+    if (is_told) continue;
+    if (listed != nullptr) std::erase_if(nodes_, [&](const auto& one) { return one.name == name; });
+    NodeStanding& node = nodes_.emplace_back();
+    node.name = name;
+    if (session) node.node = session->node;
+    if (!session)
+      node.remark = "what etcd has of its session cannot be read: " + session.error().text;
+  }
+  std::sort(nodes_.begin(), nodes_.end(),
+            [](const auto& one, const auto& other) { return one.name < other.name; });
 }
 
 NodeStanding* Revocation::find(std::string_view name) noexcept {

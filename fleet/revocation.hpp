@@ -52,7 +52,7 @@ class Revocation {
 
   [[nodiscard]] std::uint64_t tenant() const noexcept { return tenant_; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
-  /// Every node that was a member when the epoch was raised, by name.
+  /// Every node that was a member when the epoch was raised, or had a session, by name.
   [[nodiscard]] const std::vector<NodeStanding>& nodes() const noexcept { return nodes_; }
   [[nodiscard]] bool is_certain() const noexcept;
   /// One that has a session has not answered.
@@ -79,7 +79,7 @@ class Revocation {
 
   Revocation(Etcd& etcd, std::uint64_t tenant, Clock clock)
       : etcd_(&etcd), tenant_(tenant), clock_(clock) {}
-  void list(const std::vector<KeyValue>& members);
+  void list(const std::vector<KeyValue>& members, const std::vector<KeyValue>& sessions);
   void note_outcome(const KeyValue& entry);
   void note_member(const KeyValue& entry);
   void note_sessions(const std::vector<KeyValue>& sessions);

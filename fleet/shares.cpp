@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -64,16 +63,13 @@ std::string text_of(const Amount& amount) {
   return fmt::format("{}, {}", number(amount.leases, "leases"), number(amount.bytes, "bytes"));
 }
 
-/// Nodes that are members, by name and number, but for those that had ended with nothing held.
-std::set<std::pair<std::string, std::uint64_t>> holders(const std::vector<KeyValue>& members) {
-  std::set<std::pair<std::string, std::uint64_t>> found;
-  for (const KeyValue& each : members)
-    if (const auto member = read_member(each.value); member && !member->has_ended)
-      found.emplace(name_of(each.key, kMembers), member->node);
-  return found;
-}
-
 }  // namespace
+
+std::string lost_text(const OwnKey& own, std::uint64_t revision) {
+  return fmt::format("it has {} {}, and this node wrote it at revision {}", own.key,
+                     revision == 0 ? "no more" : fmt::format("as of revision {}", revision),
+                     own.revision);
+}
 
 Amount share_of(const ShareWanted& wanted, const Room& room) noexcept {
   if (fits(wanted.wanted, room.own)) return wanted.wanted;  // the rest is given back
@@ -109,11 +105,14 @@ std::optional<std::uint64_t> Shares::due_ns() const {
   return due;
 }
 
-Result<Shares::Found> Shares::look(Etcd& etcd, const Compare& session, std::uint64_t tenant,
-                                   bool with_members) const {
-  Txn txn{.compare = {session},
+Result<Shares::Found> Shares::look(Etcd& etcd, const std::vector<Compare>& standing,
+                                   std::uint64_t tenant, bool with_members) const {
+  Txn txn{.compare = standing,
           .success = {Range{.key = quota_key(tenant)}, all_of(share_prefix(tenant))}};
-  if (with_members) txn.success.emplace_back(all_of(kMembers));
+  if (with_members) {
+    txn.success.emplace_back(all_of(kMembers));
+    txn.success.emplace_back(all_of(kSessions));
+  }
   PORTCULLIS_TRY_ASSIGN(const auto answer, etcd.txn(txn));
   if (!answer.has_succeeded || answer.found.size() != txn.success.size())
     return fail(Errc::NotFound, fmt::format("the session of node {} is not there any more", name_));
@@ -125,7 +124,8 @@ Result<Shares::Found> Shares::look(Etcd& etcd, const Compare& session, std::uint
     if (!quota) found.fault = "the tenant's quota in etcd cannot be read: " + quota.error().text;
   }
   found.has_quota = found.room.quota != Amount{.leases = kNoLimit, .bytes = kNoLimit};
-  const auto members = with_members ? std::optional(holders(answer.found[2])) : std::nullopt;
+  const auto holders =
+      with_members ? std::optional(Holders(answer.found[2], answer.found[3])) : std::nullopt;
   for (const KeyValue& each : answer.found[1]) {
     const std::string of = name_of(each.key, share_prefix(tenant));
     const auto share = read_share(each.value);
@@ -137,12 +137,19 @@ Result<Shares::Found> Shares::look(Etcd& etcd, const Compare& session, std::uint
     }
     if (!share && found.has_quota)
       found.fault = fmt::format("node {}'s share in etcd cannot be read", of);
-    if (!share || (members && !members->contains({of, share->node}))) continue;
+    if (!share || (holders && !holders->may_hold(of, share->node))) continue;
     found.room.others = plus(found.room.others, share->taken);
   }
   // Whatever the limit is, nothing more is taken.
   if (!found.fault.empty()) found.room.quota = {};
   return found;
+}
+
+/// It only ever becomes newer: by this node, or by whoever finds it Expired.
+Result<void> Shares::check_own(Etcd& etcd, const Tenant& tenant, const Found& found) const {
+  if (found.own_revision >= tenant.revision) return {};
+  return etcd.has_lost(
+      lost_text({share_key(tenant.wanted->tenant, name_), tenant.revision}, found.own_revision));
 }
 
 ShareWanted Shares::with_before(Tenant& tenant, const Found& found) const {
@@ -180,8 +187,8 @@ void Shares::try_later(Tenant& tenant, std::uint64_t now_ns, bool is_contended) 
   tenant.due_ns = now_ns + (node_ ^ now_ns) * 0x9e3779b97f4a7c15U % most_ns;
 }
 
-Result<bool> Shares::write(Etcd& etcd, const Compare& session, Tenant& tenant, const Found& found,
-                           const Amount& target) {
+Result<bool> Shares::write(Etcd& etcd, const std::vector<Compare>& standing, Tenant& tenant,
+                           const Found& found, const Amount& target) {
   const std::uint64_t number = tenant.wanted->tenant;
   const Compare own{.key = share_key(number, name_),
                     .of = Compare::Of::ModRevision,
@@ -191,7 +198,8 @@ Result<bool> Shares::write(Etcd& etcd, const Compare& session, Tenant& tenant, c
   const Put put{.key = own.key, .value = json_of(Share{.node = node_, .taken = target})};
   // Less than it has for certain takes from nobody, whatever the others do meanwhile.
   const bool is_less = fits(target, tenant.sure);
-  Txn txn{.compare = {session, own}, .success = {put}};
+  Txn txn{.compare = standing, .success = {put}};
+  txn.compare.push_back(own);
   if (!is_less) txn.compare.push_back(quota);
   // Without a quota nothing is taken from anybody, and none may come meanwhile.
   if (!is_less && found.has_quota)
@@ -204,10 +212,11 @@ Result<bool> Shares::write(Etcd& etcd, const Compare& session, Tenant& tenant, c
   tenant.sure = target;
   tenant.has_unanswered = false;
   tenant.revision = written.header.revision;
+  newest_ = {.key = own.key, .revision = tenant.revision};
   return true;
 }
 
-Result<std::optional<ShareIs>> Shares::settle(Etcd& etcd, const Compare& session,
+Result<std::optional<ShareIs>> Shares::settle(Etcd& etcd, const std::vector<Compare>& standing,
                                               std::uint64_t now_ns) {
   const auto is_due = [now_ns](const auto& each) {
     return each.second.wanted && each.second.due_ns <= now_ns;
@@ -218,7 +227,10 @@ Result<std::optional<ShareIs>> Shares::settle(Etcd& etcd, const Compare& session
   Tenant& tenant = at->second;
   turn_ = at->first;
   const auto later = [&](const Error& why) -> Result<std::optional<ShareIs>> {
-    if (why.code == Errc::NotFound) return tl::unexpected<Error>(why);
+    if (why.code == Errc::NotFound) {
+      try_later(tenant, now_ns, true);
+      return tl::unexpected<Error>(why);
+    }
     const bool is_refused = why.code == Errc::CommandFailed || why.code == Errc::Malformed;
     if (!is_refused || fits(tenant.wanted->wanted, tenant.sure)) {
       try_later(tenant, now_ns, false);
@@ -228,8 +240,9 @@ Result<std::optional<ShareIs>> Shares::settle(Etcd& etcd, const Compare& session
     is.why = Error{.code = Errc::System, .text = why.text};
     return is;
   };
-  auto found = look(etcd, session, turn_, false);
+  auto found = look(etcd, standing, turn_, false);
   if (!found) return later(found.error());
+  PORTCULLIS_TRY(check_own(etcd, tenant, *found));
   ShareWanted wanted = with_before(tenant, *found);
   // What an earlier session has left may have been nobody's meanwhile, and others' since.
   const auto room_of = [&tenant](Room room) {
@@ -238,13 +251,13 @@ Result<std::optional<ShareIs>> Shares::settle(Etcd& etcd, const Compare& session
   };
   Amount target = share_of(wanted, room_of(found->room));
   if (!fits(wanted.wanted, target)) {  // shares of nodes that are gone for good are none
-    found = look(etcd, session, turn_, true);
+    found = look(etcd, standing, turn_, true);
     if (!found) return later(found.error());
     target = share_of(wanted, room_of(found->room));
   }
   const bool is_sure = !tenant.has_unanswered && found->own_revision == tenant.revision;
   if (is_sure && target == found->room.own) return answer(tenant, *found);
-  const auto written = write(etcd, session, tenant, *found, target);
+  const auto written = write(etcd, standing, tenant, *found, target);
   if (!written) return later(written.error());
   if (*written) return answer(tenant, *found);
   try_later(tenant, now_ns, true);

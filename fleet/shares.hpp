@@ -15,12 +15,22 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "fleet/etcd.hpp"
 #include "fleet/share.hpp"
 
 namespace portcullis::fleet {
+
+/// A key that a node has written, and when.
+struct OwnKey {
+  std::string key = {};
+  std::uint64_t revision = 0;  // 0: none yet
+};
+
+/// What is there of it instead, in words; 0: nothing.
+[[nodiscard]] std::string lost_text(const OwnKey& own, std::uint64_t revision);
 
 class Shares {
  public:
@@ -32,10 +42,14 @@ class Shares {
   void begin();
   /// When the next of them is to be looked at; none where there is none.
   [[nodiscard]] std::optional<std::uint64_t> due_ns() const;
-  /// One tenant that is due: at most three requests. None where it is to be tried again. NotFound:
-  /// the session is not there any more; other errors are in the answer, or tried again.
-  [[nodiscard]] Result<std::optional<ShareIs>> settle(Etcd& etcd, const Compare& session,
+  /// One tenant that is due: at most three requests, each of which holds etcd to `standing`. None
+  /// where it is to be tried again. NotFound: that does not stand any more; DeviceFailed: what this
+  /// node has written is not there any more. Other errors are in the answer, or tried again.
+  [[nodiscard]] Result<std::optional<ShareIs>> settle(Etcd& etcd,
+                                                      const std::vector<Compare>& standing,
                                                       std::uint64_t now_ns);
+  /// Of the shares that etcd has confirmed, in whatever session: the one that was written last.
+  [[nodiscard]] const OwnKey& newest() const noexcept { return newest_; }
 
  private:
   struct Tenant {
@@ -58,19 +72,21 @@ class Shares {
     std::string fault = {};  // something that cannot be read, for which nothing more is taken
   };
 
-  [[nodiscard]] Result<Found> look(Etcd& etcd, const Compare& session, std::uint64_t tenant,
-                                   bool with_members) const;
+  [[nodiscard]] Result<Found> look(Etcd& etcd, const std::vector<Compare>& standing,
+                                   std::uint64_t tenant, bool with_members) const;
+  [[nodiscard]] Result<void> check_own(Etcd& etcd, const Tenant& tenant, const Found& found) const;
   [[nodiscard]] ShareWanted with_before(Tenant& tenant, const Found& found) const;
   [[nodiscard]] ShareIs answer(Tenant& tenant, const Found& found) const;
   void try_later(Tenant& tenant, std::uint64_t now_ns, bool is_contended);
-  /// NotFound: the session is gone. False: somebody was faster.
-  [[nodiscard]] Result<bool> write(Etcd& etcd, const Compare& session, Tenant& tenant,
+  /// False: somebody was faster.
+  [[nodiscard]] Result<bool> write(Etcd& etcd, const std::vector<Compare>& standing, Tenant& tenant,
                                    const Found& found, const Amount& target);
 
   std::string name_;
   std::uint64_t node_;
   std::map<std::uint64_t, Tenant> tenants_;
   std::uint64_t turn_ = 0;  // the tenant that was looked at last
+  OwnKey newest_;
 };
 
 }  // namespace portcullis::fleet

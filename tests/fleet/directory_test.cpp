@@ -48,7 +48,7 @@ TEST_P(NoNodeName, Name_IsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Names, NoNodeName,
-                         testing::Values("", "a/b", "a b", "a\n", "\xc3\xa4",
+                         testing::Values("", "a/b", "a b", "a\n", "\xc3\xa4", ".", "..",
                                          std::string(65, 'a')));
 
 TEST(Directory, Member_ComesBack) {

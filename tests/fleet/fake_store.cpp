@@ -76,6 +76,18 @@ void FakeStore::go_back_to(std::uint64_t revision) {
   revision_ = revision;
 }
 
+FakeStore::Backup FakeStore::backup() const {
+  const std::lock_guard<std::recursive_mutex> one(lock_);
+  return {.entries = entries_, .revision = revision_, .leases = leases_};
+}
+
+void FakeStore::restore(const Backup& backup) {
+  const std::lock_guard<std::recursive_mutex> one(lock_);
+  entries_ = backup.entries;
+  revision_ = backup.revision;
+  leases_ = backup.leases;
+}
+
 void FakeStore::end_leases() {
   const std::lock_guard<std::recursive_mutex> one(lock_);
   leases_.clear();

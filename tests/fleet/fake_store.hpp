@@ -48,6 +48,14 @@ class FakeStore {
   [[nodiscard]] std::optional<Entry> get(const std::string& key) const;
   /// As from a backup that has all its keys and nothing that was written to others since.
   void go_back_to(std::uint64_t revision);
+  /// As `etcdctl snapshot` makes one and puts it back: keys, leases and revision.
+  struct Backup {
+    std::map<std::string, Entry> entries = {};
+    std::uint64_t revision = 0;
+    std::set<std::string> leases = {};
+  };
+  [[nodiscard]] Backup backup() const;
+  void restore(const Backup& backup);
   /// Every lease is over, and the keys under it are gone.
   void end_leases();
   /// Of the next transaction that writes; then they are answered again.

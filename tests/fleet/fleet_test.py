@@ -283,6 +283,30 @@ class Fleet(FleetTest):
 
         node.wait_until_joined(2)
 
+    def test_node_whose_name_is_taken_away_is_in_the_answer_all_the_same(self):
+        node = self.joined(1)[0]
+        client = self.client(node)
+        client.alloc(ttl_ms=3_600_000)
+        node.process.send_signal(signal.SIGSTOP)
+        self.etcd.delete("/portcullis/members/node-0")
+        answers, _ = self.revoke("--most-ms", "1000", status=5)
+        self.assertEqual(answers["node-0"]["answer"], "Unreachable")
+        node.process.send_signal(signal.SIGCONT)
+        answers, _ = self.revoke("--wait")
+
+        self.assertEqual(answers["node-0"]["answer"], "TornDown")
+        self.assertEqual(client.list(), [])
+        wait_for(lambda: self.etcd.get("/portcullis/members/node-0"), "the name stays away")
+
+    def test_session_that_somebody_writes_over_is_left(self):
+        node = self.joined(1)[0]
+        self.etcd.put("/portcullis/sessions/node-0", "garbage")
+        node.wait_for_log("somebody else has written /portcullis/sessions/node-0")
+
+        self.assertIn(UNAVAILABLE, refusal_of(self.client(node)))
+        self.etcd.delete("/portcullis/sessions/node-0")
+        node.wait_until_joined(2)
+
     def test_without_a_member_nothing_was_fenced(self):
         _, whole = self.revoke(status=4)
 

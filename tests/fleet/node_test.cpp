@@ -20,6 +20,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::uint64_t kTenant = 7;
 constexpr std::uint64_t kOther = 0xb;
@@ -32,7 +33,7 @@ class NodeTest : public testing::Test {
     store.put(quota_key(kTenant), json_of(Quota{.most = {.leases = kQuota, .bytes = kNoLimit}}));
     start();
   }
-  void start() {
+  void start(const std::string& name = "a") {
     NodeListener listener;
     listener.lives = [this](std::uint64_t, std::uint64_t) { lives = true; };
     listener.is_out = [this](const std::string& text) {
@@ -44,7 +45,7 @@ class NodeTest : public testing::Test {
     };
     listener.fence = [](std::uint64_t, std::uint64_t) {};
     listener.share = [this](const ShareIs& is) { share = is; };
-    node = *Node::create(store.client(), *NodeMemory::open(folder + "/node"), {.name = "a"},
+    node = *Node::create(store.client(), *NodeMemory::open(folder + "/node"), {.name = name},
                          std::move(listener), Clock::simulated(&NodeTest::now, this));
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
@@ -69,9 +70,10 @@ class NodeTest : public testing::Test {
     pass(20);
     return share;
   }
-  /// As the operator does it, and another node then.
+  /// As whoever finds it Expired does it, and another node then.
   void give_all_to_another() {
-    store.erase(share_key(kTenant, "a"));
+    const auto own = read_share(store.get(share_key(kTenant, "a"))->value);
+    store.put(share_key(kTenant, "a"), json_of(Share{.node = own->node}));
     store.put(member_key("b"), json_of(Member{.node = kOther}));
     store.put(share_key(kTenant, "b"),
               json_of(Share{.node = kOther, .taken = {.leases = kQuota, .bytes = kQuota}}));
@@ -115,6 +117,125 @@ TEST_F(NodeTest, NameThatEtcdHasNoMore_ItDoesNotJoinAgain) {
   EXPECT_FALSE(lives);
   EXPECT_THAT(why, HasSubstr("the name of node a no more"));
   EXPECT_FALSE(store.get(member_key("a")));
+}
+
+/// Whoever fences sees its session, and nobody else can have the name.
+TEST_F(NodeTest, NameThatIsTakenAwayWhileItIsThere_ItWritesAgain) {
+  std::vector<std::string> lines;
+  log = [&](std::string_view line) { lines.emplace_back(line); };
+  pass(1);
+  store.erase(member_key("a"));
+  pass(5);
+
+  EXPECT_TRUE(lives);
+  ASSERT_TRUE(store.get(member_key("a")));
+  EXPECT_FALSE(read_member(store.get(member_key("a"))->value)->has_ended);
+  EXPECT_THAT(lines, Contains(HasSubstr("/portcullis/members/a in etcd was deleted")).Times(1));
+}
+
+TEST_F(NodeTest, NameThatIsGivenToAnotherWhileItIsThere_ItWritesAgain) {
+  pass(1);
+  const std::string own = store.get(member_key("a"))->value;
+  store.put(member_key("a"), json_of(Member{.node = kOther, .has_ended = true}));
+  pass(5);
+
+  EXPECT_TRUE(lives);
+  EXPECT_EQ(store.get(member_key("a"))->value, own);
+}
+
+TEST_F(NodeTest, OutcomeBehindANameThatWasTakenAway_IsWritten) {
+  pass(1);
+  store.erase(member_key("a"));
+  node->fenced(kTenant, store.put(epoch_key(kTenant), "x"), 1, 0);
+  pass(5);
+
+  EXPECT_TRUE(store.get(outcome_key(kTenant, "a")));
+  EXPECT_TRUE(store.get(member_key("a")));
+}
+
+TEST_F(NodeTest, SessionThatIsOverwritten_IsItsOwnNoMore) {
+  std::vector<std::string> lines;
+  log = [&](std::string_view line) { lines.emplace_back(line); };
+  pass(1);
+  store.put(session_key("a"), "garbage");
+  pass(5);
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(lines, Contains(HasSubstr("somebody else has written /portcullis/sessions/a")));
+  EXPECT_FALSE(want(1));
+}
+
+/// The backup has the name and the session as they are, and what was written since is lost.
+TEST_F(NodeTest, StoreThatWasPutBackWithoutItsShare_IsNotBelievedHoweverFarItHasGoneOn) {
+  pass(1);
+  const FakeStore::Backup backup = store.backup();
+  ASSERT_TRUE(want(8));
+  store.restore(backup);
+  for (int i = 0; i < 40; ++i) store.put("/other", "x");
+  pass(5);
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(why, HasSubstr("gone back: it has /portcullis/shares/7/a no more"));
+}
+
+TEST_F(NodeTest, StoreThatWasPutBackWhileItWasOut_IsNotBelieved) {
+  pass(1);
+  const FakeStore::Backup backup = store.backup();
+  node->fenced(kTenant, store.put(epoch_key(kTenant), "x"), 1, 0);
+  pass(1);
+  ASSERT_TRUE(store.get(outcome_key(kTenant, "a")));
+  store.restore(backup);
+  store.end_leases();
+  for (int i = 0; i < 40; ++i) store.put("/other", "x");
+  const std::uint64_t name_before = store.get(member_key("a"))->mod_revision;
+  pass(20);
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(why, HasSubstr("gone back: it has /portcullis/outcomes/7/a no more"));
+  EXPECT_EQ(store.get(member_key("a"))->mod_revision, name_before);
+}
+
+/// A node that has nothing to write is in a backup as it is; but not in one that is old.
+TEST_F(NodeTest, NodeThatWritesNothing_WritesItsNameOnceInTenMinutes) {
+  pass(1);
+  const std::uint64_t joined = store.get(member_key("a"))->mod_revision;
+  pass(590);
+  EXPECT_EQ(store.get(member_key("a"))->mod_revision, joined);
+  const FakeStore::Backup backup = store.backup();
+  pass(20);
+  EXPECT_GT(store.get(member_key("a"))->mod_revision, joined);
+  ASSERT_TRUE(lives);
+  store.restore(backup);
+  store.end_leases();
+  for (int i = 0; i < 40; ++i) store.put("/other", "x");
+  pass(20);
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(why, HasSubstr("as of revision"));
+}
+
+TEST_F(NodeTest, NameThatWasWrittenAndNotAnswered_IsNoChange) {
+  std::vector<std::string> lines;
+  log = [&](std::string_view line) { lines.emplace_back(line); };
+  pass(595);
+  store.next_write(FakeStore::Fate::Unanswered);
+  pass(20);
+
+  EXPECT_TRUE(lives);
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("in etcd was"))));
+}
+
+TEST_F(NodeTest, NodeThatIsRenamed_IsToldWhoseJournalItHas) {
+  pass(1);
+  node.reset();
+  store.end_leases();
+  lives = false;
+  start("z");
+  pass(5);
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(why, HasSubstr("node z was renamed: in etcd its journal is that of node a"));
+  EXPECT_FALSE(store.get(member_key("z")));
 }
 
 /// A store that was restored and has caught up with what the node remembers.

@@ -89,6 +89,34 @@ TEST_F(QuotasTest, ShareOfANodeThatEndedWithNothing_IsFree) {
   EXPECT_EQ(use().taken().leases, 0U);
 }
 
+TEST_F(QuotasTest, ShareOfANodeWithASessionAndNoName_IsTaken) {
+  share(3);
+  store.put(session_key("a"), json_of(Registration{.node = kNode, .incarnation = 1}));
+
+  EXPECT_FALSE(use().shares.at(0).is_free);
+  EXPECT_EQ(use().taken().leases, 3U);
+}
+
+TEST_F(QuotasTest, ShareBesideASessionThatCannotBeRead_IsTaken) {
+  share(3);
+  store.put(session_key("a"), "garbage");
+
+  EXPECT_FALSE(use().shares.at(0).is_free);
+}
+
+TEST_F(QuotasTest, ShareOfANodeBeforeTheOneThatHasTheSession_IsFree) {
+  share(3);
+  store.put(session_key("a"), json_of(Registration{.node = kNode + 1, .incarnation = 1}));
+
+  EXPECT_TRUE(use().shares.at(0).is_free);
+}
+
+TEST_F(QuotasTest, LimitThatIsThereTwice_CannotBeRead) {
+  store.put(quota_key(kTenant), R"({"leases":5,"leases":500})");
+
+  EXPECT_THAT(use().fault, HasSubstr("leases is there twice"));
+}
+
 TEST_F(QuotasTest, EveryTenantWithAQuotaOrAShare_IsListed) {
   (void)set({.leases = 5});
   store.put(share_key(71, "a"), json_of(Share{.node = kNode}));

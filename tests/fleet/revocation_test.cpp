@@ -181,6 +181,42 @@ TEST(Standing, SessionOfAnotherNodeOfThatName_IsNotItsOwn) {
   EXPECT_FALSE(standing_of({.sessions_then = others}).has_session);
 }
 
+/// Somebody has taken the name away while the node was there: it may hold what it held.
+TEST(Standing, SessionWithoutAMember_IsUnreachable) {
+  const auto node = standing_of({.members = "", .members_then = ""});
+
+  EXPECT_EQ(node.name, "a");
+  EXPECT_EQ(node.standing, Standing::Unreachable);
+  EXPECT_TRUE(node.has_session);
+}
+
+TEST(Standing, SessionWithoutAMemberThatAnswers_IsTornDown) {
+  EXPECT_EQ(standing_of({.members = "", .outcomes = outcome(kEpoch, kNode, 0), .members_then = ""})
+                .standing,
+            Standing::TornDown);
+}
+
+TEST(Standing, SessionWithoutAMemberThatCannotBeRead_IsUnreachable) {
+  const std::string garbage = entry(session_key("a"), "garbage");
+  const auto node = standing_of({.members = "",
+                                 .sessions = garbage,
+                                 .outcomes = outcome(kEpoch, kNode, 0),
+                                 .members_then = "",
+                                 .sessions_then = garbage});
+
+  EXPECT_EQ(node.standing, Standing::Unreachable);
+  EXPECT_EQ(node.node, 0U);
+}
+
+TEST(Standing, EndOfAnotherNodeThatStandsInItsName_SaysNothingOfASession) {
+  const std::string other =
+      entry(member_key("a"), json_of(Member{.node = kNode + 1, .has_ended = true}));
+  const auto node = standing_of({.members = other, .members_then = other});
+
+  EXPECT_EQ(node.node, kNode);
+  EXPECT_EQ(node.standing, Standing::Unreachable);
+}
+
 TEST(Standing, MemberThatHadEnded_IsTornDown) {
   EXPECT_EQ(standing_of({.members = ended_entry, .sessions = "", .sessions_then = ""}).standing,
             Standing::TornDown);

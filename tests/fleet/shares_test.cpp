@@ -99,7 +99,7 @@ class SharesTest : public testing::Test {
     return entry ? read_share(entry->value)->taken : Amount{};
   }
   /// Once whatever was to be tried again is due.
-  std::optional<ShareIs> settle() { return *shares.settle(*etcd, session, now_ns += kLater); }
+  std::optional<ShareIs> settle() { return *shares.settle(*etcd, {session}, now_ns += kLater); }
   ShareIs get(const ShareWanted& wanted) {
     shares.want(wanted);
     auto is = settle();
@@ -383,10 +383,31 @@ TEST_F(SharesTest, EtcdThatIsFull_GetsTheShareBackLater) {
   EXPECT_EQ(stored().leases, 1U);
 }
 
+TEST_F(SharesTest, ShareOfANodeWithASessionAndNoName_IsTaken) {
+  quota(leases(2));
+  share_of_b(2);
+  store.erase(member_key("b"));
+  store.put(session_key("b"), json_of(Registration{.node = kOther, .incarnation = 1}));
+
+  EXPECT_EQ(get(wanting(1)).most.leases, 0U);
+}
+
+TEST_F(SharesTest, ShareThatEtcdHasLost_IsAStoreThatHasGoneBack) {
+  quota(leases(8));
+  (void)get(wanting(1));
+  store.erase(share_key(kTenant, "a"));
+  shares.want(wanting(2));
+  const auto settled = shares.settle(*etcd, {session}, now_ns += kLater);
+
+  ASSERT_FALSE(settled);
+  EXPECT_EQ(settled.error().code, Errc::DeviceFailed);
+  EXPECT_TRUE(etcd->has_gone_back());
+}
+
 TEST_F(SharesTest, SessionThatIsGone_IsNotFound) {
   store.erase(session_key("a"));
   shares.want(wanting(1));
-  const auto settled = shares.settle(*etcd, session, kLater);
+  const auto settled = shares.settle(*etcd, {session}, kLater);
 
   ASSERT_FALSE(settled);
   EXPECT_EQ(settled.error().code, Errc::NotFound);
@@ -395,7 +416,7 @@ TEST_F(SharesTest, SessionThatIsGone_IsNotFound) {
 TEST_F(SharesTest, SessionThatGoesBetweenReadAndWrite_WritesNothing) {
   store.before_next_write([this] { store.erase(session_key("a")); });
   shares.want(wanting(1));
-  (void)shares.settle(*etcd, session, kLater);
+  (void)shares.settle(*etcd, {session}, kLater);
 
   EXPECT_EQ(stored(), Amount{});
 }
@@ -446,7 +467,7 @@ void live(FakeStore& store, std::uint64_t number, Sum& sum, std::uint64_t& grant
     sum.change(may_hold, less);  // before etcd hears of it
     may_hold = less;
     shares.want(wanting(wanted, less));
-    const auto settled = shares.settle(*etcd, session, round * kLater);
+    const auto settled = shares.settle(*etcd, {session}, round * kLater);
     if (!settled || !*settled) continue;  // somebody was faster
     sum.change(may_hold, (*settled)->most.leases);
     may_hold = (*settled)->most.leases;
