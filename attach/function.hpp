@@ -50,6 +50,8 @@ class Function {
 
   [[nodiscard]] pmd::Function& driver() noexcept { return *driver_; }
   [[nodiscard]] const pmd::Context& context() const noexcept { return driver_->context(); }
+  /// As OpenDevice::condition(), which the driver knows nothing of.
+  [[nodiscard]] Result<void> connection() { return opened_.condition(); }
   /// To make it fail on purpose; null for hardware.
   [[nodiscard]] model::Model* model() noexcept { return opened_.model(); }
 

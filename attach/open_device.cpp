@@ -272,6 +272,8 @@ Device OpenDevice::device() {
   return kept_ ? kept_->device() : function_->device();
 }
 
+Result<void> OpenDevice::condition() { return shm_ ? shm_->condition() : Result<void>(); }
+
 void OpenDevice::serve(const std::atomic<bool>& stop, bool naps) {
   if (needs_core_) model_->run(stop, naps);
 }

@@ -98,6 +98,9 @@ class OpenDevice {
 
   /// Valid as long as this.
   [[nodiscard]] Device device();
+  /// DeviceGone once the process that has the function went, or was given up; of any other device
+  /// its own sensors say how it is.
+  [[nodiscard]] Result<void> condition();
   /// The model runs on a core of its own: serve() must be called there before the driver starts.
   [[nodiscard]] bool needs_core() const noexcept { return needs_core_; }
   /// Runs the model until `stop`; returns at once when the device needs no core. `naps`: see

@@ -4,17 +4,20 @@
 #include <fmt/format.h>
 #include <linux/pci_regs.h>
 #include <linux/vfio.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "base/host_patience.hpp"
 #include "base/shared_pages.hpp"
 #include "base/unix_socket.hpp"
 #include "pmd/pci_ids.hpp"
@@ -37,7 +40,8 @@ using model::vfio_user::Version;
 /// The first answer waits until the function is reset behind its last owner: hca-server's
 /// --reset-delay-ms is at most 20 s.
 constexpr int kFirstPatienceMs = 30'000;
-constexpr int kPatienceMs = 5'000;
+/// Of a message that has begun to come; no server sends half of one.
+constexpr int kWholeMs = 50;
 
 /// As in VfioDmaSpace: above what 32-bit devices and MSI use. What the file has room for follows.
 constexpr Iova kFirstIova = Iova{1} << 32;
@@ -46,6 +50,16 @@ constexpr Iova kLastIova = (Iova{1} << 39) - 1;
 void yield_briefly(void* /*context*/, std::uint64_t /*until_ns*/) noexcept {
   // The server may need this very core before it can answer.
   sched_yield();
+}
+
+/// What whoever asks has left, for poll(): no more than poll() takes.
+int bounded_ms() noexcept {
+  constexpr std::uint64_t kMostMs = kFirstPatienceMs;
+  const std::uint64_t until_ns = HostPatience::until_ns();
+  if (until_ns == HostPatience::kUnbound) return kMostMs;
+  const std::uint64_t now_ns = Clock::wall().now_ns();
+  if (now_ns >= until_ns) return 0;
+  return static_cast<int>(std::min(kMostMs, (until_ns - now_ns) / kNsPerMs));
 }
 
 template <class T>
@@ -88,33 +102,87 @@ Result<void> ShmLink::agree() {
                                      "--shm of this version is accepted");
 }
 
+bool ShmLink::has_news(int most_ms) const {
+  pollfd waited{.fd = connection_.fd(), .events = POLLIN, .revents = 0};
+  return ::poll(&waited, 1, most_ms) > 0;
+}
+
+tl::unexpected<Error> ShmLink::give_up(Errc code, const std::string& why) {
+  if (gone_why_.empty()) gone_why_ = why;
+  return fail(code, name_ + ": " + why);
+}
+
+Result<void> ShmLink::send(Command command, std::uint16_t id, std::span<const std::byte> payload,
+                           std::span<const int> files, const Deadline& deadline) {
+  const auto sent =
+      connection_.send({.message_id = id, .command = command}, payload, deadline, files);
+  if (sent) return {};
+  const auto what = model::vfio_user::name(command);
+  if (sent.error().code == Errc::Timeout)
+    return give_up(Errc::Timeout, fmt::format("its server did not take {}", what));
+  return give_up(Errc::DeviceGone, fmt::format("its server went before {}", what));
+}
+
+/// There is something to be read, so that no wait cuts a message in two.
+Result<model::vfio_user::Message> ShmLink::take_answer(const Owed& asked,
+                                                       const Deadline& deadline) {
+  const auto what = model::vfio_user::name(asked.command);
+  auto got = connection_.receive(deadline);
+  if (!got && got.error().code == Errc::Timeout)
+    return give_up(Errc::Timeout, fmt::format("{} was not answered whole", what));
+  if (!got || !*got)
+    return give_up(Errc::DeviceGone, fmt::format("its server went, asked for {}", what));
+  const Header& header = (*got)->header;
+  if ((header.flags & Header::kTypeMask) == Header::kTypeReply && header.message_id == asked.id)
+    return std::move(**got);
+  return give_up(Errc::Malformed, fmt::format("something else than the answer to {}", what));
+}
+
+/// The answer that is still out: thrown away where it has come by now.
+Result<void> ShmLink::settle_owed() {
+  if (!owed_) return {};
+  const auto what = model::vfio_user::name(owed_->command);
+  const bool is_bounded = HostPatience::until_ns() != HostPatience::kUnbound;
+  if (has_news(is_bounded ? 0 : owed_->until.left_ms())) {
+    const Owed owed = *std::exchange(owed_, std::nullopt);
+    PORTCULLIS_TRY(take_answer(owed, Deadline(kWholeMs)));
+    return {};
+  }
+  if (owed_->until.has_passed())
+    return give_up(Errc::Timeout, fmt::format("{} was not answered in {} ms, and its server was "
+                                              "given up",
+                                              what, owed_->until.patience_ms()));
+  return fail(Errc::Timeout, fmt::format("{}: not asked, {} is not answered yet", name_, what));
+}
+
+Result<void> ShmLink::condition() {
+  const std::lock_guard one(one_at_a_time_);
+  pollfd looked{.fd = connection_.fd(), .events = POLLRDHUP, .revents = 0};
+  if (gone_why_.empty() && ::poll(&looked, 1, 0) > 0)
+    return give_up(Errc::DeviceGone, "its server has gone");
+  if (gone_why_.empty() && owed_ && owed_->until.has_passed()) (void)settle_owed();
+  if (gone_why_.empty()) return {};
+  return fail(Errc::DeviceGone, name_ + ": " + gone_why_);
+}
+
 Result<ShmLink::Answer> ShmLink::ask(Command command, std::span<const std::byte> payload,
                                      std::span<const int> files) {
   const std::lock_guard one(one_at_a_time_);
-  if (is_gone_) return fail(Errc::DeviceGone, name_ + ": its server has gone");
-  const std::uint16_t id = next_id_++;
-  const Deadline deadline(command == Command::Version ? kFirstPatienceMs : kPatienceMs);
-  is_gone_ = true;  // unless it answers
-  if (const auto sent =
-          connection_.send({.message_id = id, .command = command}, payload, deadline, files);
-      !sent && sent.error().code != Errc::Timeout)
-    return fail(Errc::DeviceGone, fmt::format("{}: its server went before {}", name_,
-                                              model::vfio_user::name(command)));
-  auto got = connection_.receive(deadline);
-  if (!got && got.error().code == Errc::Timeout)
-    return fail(Errc::Timeout,
-                fmt::format("{}: {} was not answered in {} ms", name_,
-                            model::vfio_user::name(command), deadline.patience_ms()));
-  if (!got || !*got)
-    return fail(Errc::DeviceGone, fmt::format("{}: its server went, asked for {}", name_,
-                                              model::vfio_user::name(command)));
-  model::vfio_user::Message& message = **got;
-  const bool is_answer = (message.header.flags & Header::kTypeMask) == Header::kTypeReply &&
-                         message.header.message_id == id;
-  if (!is_answer)
-    return fail(Errc::Malformed, fmt::format("{}: something else than the answer to {}", name_,
-                                             model::vfio_user::name(command)));
-  is_gone_ = false;
+  if (!gone_why_.empty()) return fail(Errc::DeviceGone, name_ + ": its server has gone");
+  PORTCULLIS_TRY(settle_owed());
+  const Owed asked{.id = next_id_++,
+                   .command = command,
+                   .until = Deadline(command == Command::Version ? kFirstPatienceMs : kPatienceMs)};
+  PORTCULLIS_TRY(send(command, asked.id, payload, files, asked.until));
+  const int left_ms = std::min(asked.until.left_ms(), bounded_ms());
+  if (!has_news(left_ms)) {
+    owed_ = asked;
+    const auto text = fmt::format("{}: {} was not answered in {} ms", name_,
+                                  model::vfio_user::name(command), left_ms);
+    if (asked.until.has_passed()) (void)settle_owed();  // which gives it up
+    return fail(Errc::Timeout, text);
+  }
+  PORTCULLIS_TRY_ASSIGN(model::vfio_user::Message message, take_answer(asked, Deadline(kWholeMs)));
   const bool is_error = (message.header.flags & Header::kError) != 0;
   return Answer{.error = is_error ? message.header.error : 0,
                 .payload = std::move(message.payload),

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -34,7 +35,9 @@ class ShmLink {
     std::vector<std::byte> payload;
     std::vector<UniqueFd> files;
   };
-  /// DeviceGone when the server went, Timeout when it does not answer; from then on it is gone.
+  /// DeviceGone when the server went, Timeout when it does not answer. Where the asker's time is
+  /// bounded (HostPatience) the answer may come later and is thrown away; until then nothing else
+  /// is asked. Without an answer in kPatienceMs the server is given up.
   [[nodiscard]] Result<Answer> ask(model::vfio_user::Command command,
                                    std::span<const std::byte> payload,
                                    std::span<const int> files = {});
@@ -43,17 +46,38 @@ class ShmLink {
                                        std::span<const std::byte> payload,
                                        std::span<const int> files = {});
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// DeviceGone once the server has gone, or was given up; sends nothing.
+  [[nodiscard]] Result<void> condition();
+
+  /// What an answer may take.
+  static constexpr int kPatienceMs = 5'000;
 
  private:
+  /// An answer that came too late for who asked.
+  struct Owed {
+    std::uint16_t id = 0;
+    model::vfio_user::Command command = {};
+    model::vfio_user::Deadline until;
+  };
+
   ShmLink(std::string name, UniqueFd socket)
       : name_(std::move(name)), connection_(std::move(socket)) {}
   [[nodiscard]] Result<void> agree();
+  [[nodiscard]] Result<void> send(model::vfio_user::Command command, std::uint16_t id,
+                                  std::span<const std::byte> payload, std::span<const int> files,
+                                  const model::vfio_user::Deadline& deadline);
+  [[nodiscard]] Result<model::vfio_user::Message> take_answer(
+      const Owed& asked, const model::vfio_user::Deadline& deadline);
+  [[nodiscard]] Result<void> settle_owed();
+  [[nodiscard]] bool has_news(int most_ms) const;
+  [[nodiscard]] tl::unexpected<Error> give_up(Errc code, const std::string& why);
 
   std::string name_;  // "shm PATH"
   model::vfio_user::Connection connection_;
   std::mutex one_at_a_time_;
   std::uint16_t next_id_ = 1;
-  bool is_gone_ = false;
+  std::optional<Owed> owed_;
+  std::string gone_why_;  // empty: it has not
 };
 
 /// Memory that is mapped becomes part of one file, which the server maps too, and is this process's
@@ -88,6 +112,8 @@ class ShmFunction final : public PciFunction, public ConfigAccess {
 
   /// Valid as long as this.
   [[nodiscard]] Device device() noexcept;
+  /// DeviceGone once the server has gone, or was given up.
+  [[nodiscard]] Result<void> condition() { return link_->condition(); }
 
   [[nodiscard]] std::uint16_t vendor_id() const override { return vendor_id_; }
   [[nodiscard]] std::uint16_t device_id() const override { return device_id_; }

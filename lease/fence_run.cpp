@@ -12,12 +12,20 @@ namespace {
 
 /// What a poll may wait for one entry or UMR of a fence that nobody waits for.
 constexpr std::uint64_t kActPatienceNs = 50 * kNsPerMs;
+/// What the host's own steps have behind a fence's deadline, of the second that an outcome has.
+constexpr std::uint64_t kHostNs = 50 * kNsPerMs;
 
 }  // namespace
 
 std::uint64_t FenceBudget::act_deadline_ns(std::uint64_t now_ns) const noexcept {
   const std::uint64_t until_ns = step_deadline_ns(now_ns);
   return is_awaited() ? until_ns : std::min(until_ns, now_ns + kActPatienceNs);
+}
+
+std::uint64_t FenceBudget::host_deadline_ns(std::uint64_t now_ns) const noexcept {
+  const std::uint64_t least_ns = now_ns + kHostNs;
+  if (!is_awaited()) return least_ns;
+  return std::max(act_deadline_ns(now_ns), std::min(least_ns, deadline_ns + kHostNs));
 }
 
 const char* FenceBudget::objection(Step step, std::uint64_t now_ns) const noexcept {
@@ -124,10 +132,10 @@ bool FenceRun::needs(Rung rung) const noexcept {
 
 Result<void> FenceRun::act(const StepRow& how) {
   if ((budget_->done_to_function & bit(how.step)) != 0) return {};
-  PORTCULLIS_TRY(how.act({.port = port_,
-                          .target = &target_,
-                          .is_key_dead = is_key_dead(),
-                          .until_ns = budget_->act_deadline_ns(now_ns())}));
+  const std::uint64_t until_ns =
+      how.takes_time() ? budget_->act_deadline_ns(now_ns()) : budget_->host_deadline_ns(now_ns());
+  PORTCULLIS_TRY(how.act(
+      {.port = port_, .target = &target_, .is_key_dead = is_key_dead(), .until_ns = until_ns}));
   if (how.is_of_function)
     budget_->done_to_function = static_cast<StepMask>(budget_->done_to_function | bit(how.step));
   return {};

@@ -51,6 +51,9 @@ struct FenceBudget {
   }
   /// The same for what the host waits for in one go, entries and UMRs.
   [[nodiscard]] std::uint64_t act_deadline_ns(std::uint64_t now_ns) const noexcept;
+  /// What the host does by itself: no device keeps it waiting, but whoever has the function in
+  /// another process may. Some is left for it behind commands that were not answered.
+  [[nodiscard]] std::uint64_t host_deadline_ns(std::uint64_t now_ns) const noexcept;
   /// Fence slots are for what is waited for; the rest takes what everybody takes.
   [[nodiscard]] pmd::SlotClass slot_class() const noexcept {
     return is_awaited() ? pmd::SlotClass::Fence : pmd::SlotClass::Common;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/host_patience.hpp"
 #include "lease/number_rest.hpp"
 #include "pmd/command_queue.hpp"
 #include "pmd/port.hpp"
@@ -195,6 +196,7 @@ Result<pmd::CompletionQueue*> LeaseManager::own_queue_of(std::uint32_t slot,
 
 Result<Grant> LeaseManager::grant(const GrantRequest& request) {
   const std::uint64_t since_ns = now_ns();
+  const HostPatience bounded(after_ms(since_ns, options_.grant.deadline_ms));
   granter_.bound_commands();
   auto grant = make_alone(request);
   granter_.lift_bound();

@@ -105,6 +105,7 @@ void LeaseManager::fence_asked(FenceQueue& asked, std::uint64_t until_ns) {
 
 std::optional<RevokeAnswer> LeaseManager::start_revoke(std::uint64_t id, std::uint64_t epoch,
                                                        const Plan& plan) {
+  const std::uint64_t since_ns = now_ns();
   const Claim claim = table_.revoke(id, epoch);
   const bool is_held = claim.kind == Claim::Kind::Run || claim.kind == Claim::Kind::Join;
   if (!is_held) return answer_of(claim, 0);
@@ -115,6 +116,7 @@ std::optional<RevokeAnswer> LeaseManager::start_revoke(std::uint64_t id, std::ui
       running->fence.is_awaited() ? Fence::kNoLimit : after_ms(now_ns(), kPollMs);
   if (advance_fence(*running, until_ns) == Fence::Progress::OutOfTime)
     running->fence.go_on_unawaited();
+  note_blocked(since_ns);
   if (!running->has_ended) return std::nullopt;
   return answer_of(claim, 0);
 }

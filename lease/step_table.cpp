@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/host_patience.hpp"
 #include "pmd/fence_commands.hpp"
 #include "pmd/inline_command.hpp"
 #include "prm/enums.hpp"
@@ -71,9 +72,11 @@ Result<void> free_key(const StepAct& how) {
 }
 /// A key that is not dead keeps naming these addresses, so nothing may move in there.
 Result<void> unmap_region(const StepAct& how) {
+  const HostPatience bounded(how.until_ns);
   return how.is_key_dead ? how.target->region->unmap() : how.target->region->retire();
 }
 Result<void> bus_master_off(const StepAct& how) {
+  const HostPatience bounded(how.until_ns);
   return how.port->device->function->set_bus_master(false);
 }
 Result<void> reset_function(const StepAct& how) { return how.port->device->function->reset(); }

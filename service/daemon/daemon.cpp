@@ -226,7 +226,8 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
                              .idle =
                                  [this] {
                                    if (responder_) responder_->poll();
-                                 }},
+                                 },
+                             .connection = [this] { return function_->connection(); }},
                             [this](Event event) { route(std::move(event)); }, unix_ms));
   PORTCULLIS_TRY(listen(beginning, log));
   device_ = std::make_unique<DeviceThread>(std::move(engine), device.polls);

@@ -36,6 +36,7 @@ Result<void> Engine::start(const EngineOptions& options) {
   plan_ = options.plan;
   log_ = options.log;
   idle_ = options.idle;
+  connection_ = options.connection;
   set_up_umr();
   lease::Host host = lease::Host::of(*function_);
   host.log = options.log;
@@ -253,15 +254,25 @@ void Engine::tell_outcomes() {
   outcomes_.clear();
 }
 
+/// Registers and command queue of a function in another process are memory, and go on saying what
+/// they said; no command is waited for from then on.
+Result<void> Engine::condition() {
+  PORTCULLIS_TRY(function_->poll());
+  if (!connection_) return {};
+  auto connected = connection_();
+  if (!connected) function_->function_was_reset();
+  return connected;
+}
+
 /// A function that is broken answers no fence by itself: what it holds is fenced, as far as the
 /// ladder reaches, and nothing is granted on it again.
 void Engine::look_at_function() {
   if (is_broken_) return;
   if (idle_) idle_();
-  const auto condition = function_->poll();
-  if (condition) return;
+  const auto found = condition();
+  if (found) return;
   is_broken_ = true;
-  if (log_) log_("the device is lost: " + condition.error().text);
+  if (log_) log_("the device is lost: " + found.error().text);
   Revoke all{.names = {}, .cause = wire::Cause::Server};
   for (const auto& [id, held] : held_) all.names.push_back(name_of(held.lease));
   revoke_all(held_of(all), all.plan);

@@ -44,6 +44,9 @@ struct EngineOptions {
   /// Called on the idle path, from the thread that works, while the function is not broken; may be
   /// empty.
   std::function<void()> idle = {};
+  /// An error once whoever has the function in another process went, or was given up; called as
+  /// idle is. May be empty.
+  std::function<Result<void>()> connection = {};
 };
 
 class Engine {
@@ -97,6 +100,7 @@ class Engine {
   /// What stood since the last time.
   void tell_outcomes();
   void look_at_function();
+  [[nodiscard]] Result<void> condition();
   [[nodiscard]] bool is_ending(const Held& held) const noexcept;
   void begin(const Challenge& challenge);
   /// Those that were met are told; those that are too late are revoked.
@@ -125,6 +129,7 @@ class Engine {
   lease::Plan plan_ = lease::seed_plan();
   LogSink log_;
   std::function<void()> idle_;
+  std::function<Result<void>()> connection_;
   std::optional<PointChannel> points_;
   std::optional<TimedChannel> timed_;
   std::optional<pmd::Context> followed_context_;  // the function's, with the outermost channel

@@ -7,14 +7,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "attach/function.hpp"
 #include "attach/open_device.hpp"
+#include "base/clock.hpp"
 #include "base/dma_memory.hpp"
+#include "base/host_patience.hpp"
 #include "lease/lease_manager.hpp"
 #include "tests/lease/lease_client.hpp"
 #include "tests/model/hca_server/guest.hpp"
@@ -135,6 +140,94 @@ TEST(ShmDevice, ServerThatGoes_IsToldOnceAndEverAfter) {
   ASSERT_FALSE(reset);
   EXPECT_EQ(reset.error().code, Errc::DeviceGone);
   EXPECT_THAT(function->set_bus_master(true).error().text, HasSubstr("its server has gone"));
+}
+
+/// A server that reads what it is asked and answers when it is told to.
+class LateServer {
+ public:
+  explicit LateServer(const std::string& path)
+      : listener_(model::vfio_user::Listener::create(path).value()) {}
+  void accept() { connection_.emplace(listener_.accept().value()); }
+  void answer() {
+    const auto asked = connection_->receive(Deadline(60'000)).value().value();
+    auto header = asked.header;
+    header.flags = Header::kTypeReply;
+    ASSERT_TRUE(connection_->send(header, asked.payload, Deadline(60'000)));
+  }
+
+ private:
+  using Deadline = model::vfio_user::Deadline;
+  using Header = model::vfio_user::Header;
+  model::vfio_user::Listener listener_;
+  std::optional<model::vfio_user::Connection> connection_;
+};
+
+/// Linked to it: both know the other's version.
+struct LateLink {
+  LateLink() {
+    std::thread greeting([this] {
+      server.accept();
+      server.answer();
+    });
+    link = ShmLink::connect(path).value();
+    greeting.join();
+  }
+  [[nodiscard]] Result<ShmLink::Answer> ask_within(std::uint64_t ns) {
+    const HostPatience bounded(Clock::wall().now_ns() + ns);
+    return link->ask(model::vfio_user::Command::DeviceReset, {});
+  }
+
+  /// Once it is no good, or after a minute.
+  [[nodiscard]] Result<void> condition_in_the_end() {
+    const std::uint64_t until_ns = Clock::wall().now_ns() + 60 * kNsPerSecond;
+    auto found = link->condition();
+    for (; found && Clock::wall().now_ns() < until_ns; found = link->condition())
+      std::this_thread::yield();
+    return found;
+  }
+
+  std::string path = ::testing::TempDir() + "late-" + std::to_string(::getpid());
+  LateServer server{path};
+  std::unique_ptr<ShmLink> link;
+};
+
+TEST(ShmLink, AskedByWhoHasLittleTime_WaitsNoLongerAndThenNotAtAll) {
+  LateLink late;
+  const std::uint64_t since_ns = Clock::wall().now_ns();
+  for (int i = 0; i < 100; ++i) {
+    const auto asked = late.ask_within(50 * kNsPerMs);
+    ASSERT_FALSE(asked);
+    EXPECT_EQ(asked.error().code, Errc::Timeout);
+  }
+  EXPECT_LT(Clock::wall().now_ns() - since_ns, ShmLink::kPatienceMs * kNsPerMs);
+  EXPECT_TRUE(late.link->condition());
+}
+
+TEST(ShmLink, AnswerThatComesLate_IsThrownAwayAndTheNextIsTheNexts) {
+  LateLink late;
+  ASSERT_FALSE(late.ask_within(kNsPerMs));
+  late.server.answer();
+  std::thread next([&] { late.server.answer(); });
+  EXPECT_TRUE(late.ask_within(60 * kNsPerSecond));
+  next.join();
+}
+
+TEST(ShmLink, AnswerThatNeverComes_GivesTheServerUp) {
+  LateLink late;
+  ASSERT_FALSE(late.ask_within(kNsPerMs));
+  const auto condition = late.condition_in_the_end();
+  ASSERT_FALSE(condition);
+  EXPECT_EQ(condition.error().code, Errc::DeviceGone);
+  EXPECT_THAT(condition.error().text, HasSubstr("was not answered in 5000 ms"));
+  EXPECT_EQ(late.ask_within(kNsPerMs).error().code, Errc::DeviceGone);
+}
+
+TEST(ShmDevice, ServerThatGoes_IsNoticedThoughNothingIsAsked) {
+  ServedFunction served(Owner::Process, 0ms);
+  auto opened = OpenDevice::open(parse_device(device_of(served)).value()).value();
+  EXPECT_TRUE(opened.condition());
+  served.stop();
+  EXPECT_EQ(opened.condition().error().code, Errc::DeviceGone);
 }
 
 TEST(ShmDevice, ServerOfGuests_IsRefusedWithWhatIsAccepted) {

@@ -21,6 +21,7 @@
 namespace portcullis::service::daemon {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -287,6 +288,23 @@ TEST_F(EngineTest, DeviceThatIsLost_EveryLeaseHasAnOutcomeAndNothingIsGranted) {
   work();
   ASSERT_THAT(told<NotGranted>(), SizeIs(1));
   EXPECT_THAT(told<NotGranted>()[0].why.text, HasSubstr("device is lost"));
+}
+
+TEST_F(EngineTest, ConnectionThatIsGivenUp_IsALostDeviceThoughItsRegistersSayNothing) {
+  Result<void> connection;
+  std::vector<std::string> log;
+  start("model", {.log = [&log](std::string_view line) { log.emplace_back(line); },
+                  .connection = [&connection] { return connection; }});
+  granted(1);
+  EXPECT_FALSE(engine_->counts().is_lost);
+  connection = fail(Errc::DeviceGone, "shm /x: its server has gone");
+  engine_->work();
+  work();
+  EXPECT_TRUE(engine_->counts().is_lost);
+  EXPECT_THAT(log, Contains("the device is lost: shm /x: its server has gone").Times(1));
+  ASSERT_THAT(told<Ended>(), SizeIs(1));
+  EXPECT_EQ(told<Ended>()[0].ending.outcome, wire::Outcome::Fenced);
+  engine_.reset();  // it refers to `log`
 }
 
 }  // namespace

@@ -187,6 +187,34 @@ class Leased(unittest.TestCase):
             self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
         self.assertEqual(server.end(), 0)
 
+    def test_hardware_that_is_stopped_keeps_no_tenants_outcome_waiting(self):
+        server = self.serve(*self.hardware(), config="[limits]\norphan_ms = 600000\n")
+        with server.client() as one, server.client() as other:
+            leases = one.alloc(ttl_ms=600_000), other.alloc(ttl_ms=600_000)
+            self.hca.send_signal(signal.SIGSTOP)
+            asked = one.send(wire.REVOKE, struct.pack("<QQB7x", *leases[0][:2], 0))
+            time.sleep(0.1)  # the second comes while the device's thread is at the first
+            outcomes = [other.revoke(leases[1]),
+                        wire.Outcome(*struct.unpack("<QQQI3Bx", one.answer(asked, wire.REVOKE)))]
+            self.assertEqual({each.outcome for each in outcomes}, {wire.FENCED})
+            # 5.8 s of an unmap that was waited for; the room is for a machine with much to do.
+            self.assertLess(max(each.revoke_us for each in outcomes), 3_000_000, outcomes)
+
+    def test_hardware_that_was_given_up_is_said_to_be_lost(self):
+        server = self.serve(*self.hardware(), config="[limits]\norphan_ms = 600000\n")
+        with server.client() as client:
+            lease = client.alloc(ttl_ms=600_000)
+            self.hca.kill()
+            server.wait_for_log("the device is lost: shm ")
+            until = time.monotonic() + DEADLINE_S
+            while not client.status().flags & 1:  # of the last round of the server's own thread
+                self.assertLess(time.monotonic(), until)
+            self.assertEqual(client.next_news().outcome, wire.FENCED)
+            self.assertEqual(client.revoke(lease).outcome, wire.FENCED)
+            with self.assertRaises(Refused) as refused:
+                client.alloc()
+            self.assertIn("the device is lost", str(refused.exception))
+
     def test_hardware_that_is_silent_at_the_end_costs_no_outcome(self):
         device = self.hardware()
         server = self.serve(*device, config="[device]\ngrace_ms = 600000\n")
