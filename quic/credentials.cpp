@@ -105,6 +105,23 @@ Result<Certificate> import_certificate(const gnutls_datum_t& der) {
   return certificate;
 }
 
+/// TLS 1.3 has whoever shows a certificate sign with its key. An authority's own may sign nothing
+/// but certificates, and GnuTLS would not say so before the handshake.
+Result<void> check_signs(const std::filesystem::path& file, const gnutls_datum_t& pem) {
+  gnutls_x509_crt_t made = nullptr;
+  if (gnutls_x509_crt_init(&made) != 0) return fail(Errc::OutOfResources, "no memory is left");
+  const Certificate certificate(made, &gnutls_x509_crt_deinit);
+  unsigned usage = 0;
+  if (gnutls_x509_crt_import(made, &pem, GNUTLS_X509_FMT_PEM) != 0 ||
+      gnutls_x509_crt_get_key_usage(made, &usage, nullptr) < 0 ||  // none is every one
+      (usage & GNUTLS_KEY_DIGITAL_SIGNATURE) != 0)
+    return {};
+  return fail(Errc::InvalidArgument,
+              "certificate " + file.string() +
+                  ": its key usage has no digitalSignature, as an authority's has none; one for a "
+                  "client or a server is accepted");
+}
+
 /// A list of somebody else would be taken without a word, and take nothing back.
 Result<void> check_issuer(const std::filesystem::path& file, const gnutls_datum_t& pem,
                           const gnutls_datum_t& authority) {
@@ -169,6 +186,7 @@ Result<void> Credentials::read(const CredentialFiles& files) {
   PORTCULLIS_TRY_ASSIGN(key_, contents("key", files.key));
   const gnutls_datum_t chain = datum(certificate);
   const gnutls_datum_t key = datum(key_);
+  PORTCULLIS_TRY(check_signs(files.certificate, chain));
   if (const int error =
           gnutls_certificate_set_x509_key_mem(made, &chain, &key, GNUTLS_X509_FMT_PEM);
       error < 0) {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -226,6 +228,27 @@ Result<void> fill(gnutls_x509_crt_t certificate, gnutls_x509_privkey_t key,
       .done();
 }
 
+/// Of letters, digits and hyphens between dots (RFC 1123, 2.1), perhaps behind "*."; what ends in a
+/// number means to be an address, and is none.
+bool is_dns_name(std::string_view name) {
+  constexpr std::size_t kMost = 253;
+  constexpr std::size_t kMostOfLabel = 63;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_of_a_label = [&](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+  };
+  if (name.size() > kMost) return false;
+  if (name.starts_with("*.")) name.remove_prefix(2);
+  for (;;) {
+    const std::string_view label = name.substr(0, name.find('.'));
+    if (label.empty() || label.size() > kMostOfLabel || label.front() == '-' ||
+        label.back() == '-' || !std::all_of(label.begin(), label.end(), is_of_a_label))
+      return false;
+    if (label.size() == name.size()) return !std::all_of(label.begin(), label.end(), is_digit);
+    name.remove_prefix(label.size() + 1);
+  }
+}
+
 Result<void> add_name(gnutls_x509_crt_t certificate, const std::string& name) {
   const std::size_t colon = name.find(':');
   const std::string kind = name.substr(0, colon);
@@ -236,7 +259,8 @@ Result<void> add_name(gnutls_x509_crt_t certificate, const std::string& name) {
   };
   std::array<unsigned char, 16> address{};
   int error = GNUTLS_E_INVALID_REQUEST;
-  if (kind == "DNS" && !value.empty()) error = add(GNUTLS_SAN_DNSNAME, value.data(), value.size());
+  if (kind == "DNS" && is_dns_name(value))
+    error = add(GNUTLS_SAN_DNSNAME, value.data(), value.size());
   if (kind == "URI" && !value.empty()) error = add(GNUTLS_SAN_URI, value.data(), value.size());
   if (kind == "IP" && ::inet_pton(AF_INET, value.c_str(), address.data()) == 1)
     error = add(GNUTLS_SAN_IPADDRESS, address.data(), 4);
@@ -244,7 +268,17 @@ Result<void> add_name(gnutls_x509_crt_t certificate, const std::string& name) {
     error = add(GNUTLS_SAN_IPADDRESS, address.data(), address.size());
   if (error >= 0) return {};
   return fail(Errc::InvalidArgument,
-              "name '" + name + "': DNS:NAME, IP:ADDRESS or URI:TEXT is accepted");
+              "name '" + name +
+                  "': DNS:NAME (as of a host: db1.example), IP:ADDRESS or URI:TEXT is accepted");
+}
+
+/// Nobody believes a certificate for longer than its authority.
+Result<void> end_with(gnutls_x509_crt_t certificate, gnutls_x509_crt_t authority) {
+  const std::time_t end = gnutls_x509_crt_get_expiration_time(authority);
+  if (gnutls_x509_crt_get_expiration_time(certificate) <= end) return {};
+  return Steps()
+      .then("time", [&] { return gnutls_x509_crt_set_expiration_time(certificate, end); })
+      .done();
 }
 
 Result<void> sign(gnutls_x509_crt_t certificate, const Authority& authority) {
@@ -355,6 +389,7 @@ Result<void> issue(const std::filesystem::path& folder, const CertificateWish& w
   PORTCULLIS_TRY_ASSIGN(const auto made, empty_certificate());
   gnutls_x509_crt_t certificate = made.get();
   PORTCULLIS_TRY(fill(certificate, own_key.get(), wish.common_name, wish.days));
+  PORTCULLIS_TRY(end_with(certificate, authority.certificate.get()));
   for (const std::string& name : wish.names) PORTCULLIS_TRY(add_name(certificate, name));
   const char* purpose =
       wish.purpose == Purpose::Server ? GNUTLS_KP_TLS_WWW_SERVER : GNUTLS_KP_TLS_WWW_CLIENT;
@@ -378,6 +413,10 @@ Result<void> issue(const std::filesystem::path& folder, const CertificateWish& w
 Result<void> revoke(const std::filesystem::path& folder, const std::filesystem::path& certificate) {
   PORTCULLIS_TRY_ASSIGN(const auto authority, open_authority(folder));
   PORTCULLIS_TRY_ASSIGN(const auto taken, read_certificate(certificate));
+  if (gnutls_x509_crt_equals(taken.get(), authority.certificate.get()) != 0)
+    return fail(Errc::InvalidArgument, certificate.string() +
+                                           ": the authority itself, which no list of its own takes "
+                                           "back; a certificate that it has issued is accepted");
   if (gnutls_x509_crt_check_issuer(taken.get(), authority.certificate.get()) != 1)
     return fail(Errc::InvalidArgument, certificate.string() + ": the authority in " +
                                            folder.string() + " has not issued it");

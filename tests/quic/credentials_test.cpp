@@ -73,6 +73,14 @@ TEST_F(CredentialsTest, KeyOfAnotherCertificate_Refused) {
   EXPECT_THAT(refused(files_).text, HasSubstr("is not that of"));
 }
 
+TEST_F(CredentialsTest, CertificateOfAnAuthority_RefusedWithWhatItLacks) {
+  files_.certificate = authority_.path() / "ca.pem";
+  files_.key = authority_.path() / "ca.key";
+  const Error error = refused(files_);
+  EXPECT_EQ(error.code, Errc::InvalidArgument);
+  EXPECT_THAT(error.text, HasSubstr("ca.pem: its key usage has no digitalSignature"));
+}
+
 TEST_F(CredentialsTest, KeyThatEverybodyMayRead_Refused) {
   std::filesystem::permissions(files_.key, std::filesystem::perms::others_read,
                                std::filesystem::perm_options::add);

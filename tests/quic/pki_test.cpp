@@ -2,8 +2,10 @@
 #include "quic/pki.hpp"
 
 #include <gmock/gmock.h>
+#include <gnutls/x509.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -95,6 +97,53 @@ TEST(Pki, NameOfNoKindThatIsKnown_Refused) {
     EXPECT_EQ(made.error().code, Errc::InvalidArgument) << name;
   }
   EXPECT_FALSE(std::filesystem::exists(authority.path() / "x.key"));
+}
+
+TEST(Pki, NameThatNoHostHas_Refused) {
+  const AuthorityFolder authority;
+  for (const std::string& name :
+       {std::string("db1.example:7810"), std::string("a b"), std::string("a/b"),
+        std::string("DNS:x"), std::string("1.2.3.4.5"), std::string("a..b"), std::string("-a.b"),
+        std::string("a."), std::string("*"), std::string(70, 'a'), std::string("caf\xc3\xa9")}) {
+    const auto made = issue(authority.path(), {.common_name = "x", .names = {"DNS:" + name}},
+                            authority.path() / "x");
+    ASSERT_FALSE(made) << name;
+    EXPECT_EQ(made.error().code, Errc::InvalidArgument) << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(authority.path() / "x.key"));
+  EXPECT_TRUE(issue(authority.path(),
+                    {.common_name = "x", .names = {"DNS:*.example", "DNS:3com.Example-1.x2"}},
+                    authority.path() / "x"));
+}
+
+std::time_t end_of(const std::filesystem::path& file) {
+  std::string text = text_of(file);
+  gnutls_x509_crt_t certificate = nullptr;
+  EXPECT_EQ(gnutls_x509_crt_init(&certificate), 0);
+  const gnutls_datum_t pem{.data = static_cast<unsigned char*>(static_cast<void*>(text.data())),
+                           .size = static_cast<unsigned>(text.size())};
+  EXPECT_EQ(gnutls_x509_crt_import(certificate, &pem, GNUTLS_X509_FMT_PEM), 0);
+  const std::time_t end = gnutls_x509_crt_get_expiration_time(certificate);
+  gnutls_x509_crt_deinit(certificate);
+  return end;
+}
+
+TEST(Pki, CertificateThatWouldOutliveItsAuthority_EndsWithIt) {
+  const AuthorityFolder authority;  // of ten days
+  const auto longer =
+      authority.issued("long", {.common_name = "x", .names = {"DNS:x"}, .days = 99});
+  const auto shorter =
+      authority.issued("short", {.common_name = "x", .names = {"DNS:x"}, .days = 1});
+  EXPECT_EQ(end_of(longer.certificate), end_of(authority.path() / "ca.pem"));
+  EXPECT_LT(end_of(shorter.certificate), end_of(authority.path() / "ca.pem"));
+}
+
+TEST(Pki, AuthorityItself_IsNotTakenBack) {
+  const AuthorityFolder authority;
+  const auto taken = revoke(authority.path(), authority.path() / "ca.pem");
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, Errc::InvalidArgument);
+  EXPECT_THAT(taken.error().text, HasSubstr("the authority itself"));
 }
 
 TEST(Pki, WhatWasTakenBack_IsOnTheListAndTheRestIsNot) {

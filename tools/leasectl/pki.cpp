@@ -67,7 +67,7 @@ void add_issue(CLI::App& pki, PkiOptions& options, const std::function<void()>& 
       },
       "for a client that leased.toml has a [[certificate]] for: DNS:NAME, IP:ADDRESS or URI:TEXT");
   names->type_name("SAN")->excludes(server);
-  command->add_option("--days", options.wish.days, "until it runs out")
+  command->add_option("--days", options.wish.days, "until it runs out, with the authority at last")
       ->type_name("N")
       ->check(CLI::Range(1U, kMostDays))
       ->capture_default_str();
