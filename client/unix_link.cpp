@@ -82,7 +82,10 @@ Result<std::optional<wire::FrameBytes>> UnixLink::receive(std::uint64_t until_ns
     if (now_ns() >= until_ns) return std::nullopt;
   }
   wire::FrameBytes bytes(wire::kMostFrameBytes + 1);
-  const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+  ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+  // The reset is told once, and before what the server had to say until then.
+  if (got < 0 && errno == ECONNRESET)
+    got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   // A server that closes with something unread resets the connection, and has hung up no less.
   if (got == 0 || (got < 0 && errno == ECONNRESET))

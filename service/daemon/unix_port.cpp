@@ -140,6 +140,12 @@ void UnixPort::turn_away(const UniqueFd& socket, wire::Code code, const std::str
   complaints_.add("turned away: " + why);
   const auto frame = wire::make_frame(wire::kRefused, 0, wire::refusal(code, 0, why));
   (void)::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+  // Closed with something unread it would reset the connection, and the client might hear of that
+  // in place of the reason. What it sends from here on does not come.
+  (void)::shutdown(socket.get(), SHUT_RDWR);
+  std::array<std::byte, 1> unread;
+  while (::recv(socket.get(), unread.data(), unread.size(), MSG_DONTWAIT) > 0) {
+  }
 }
 
 void UnixPort::admit(UniqueFd socket) {

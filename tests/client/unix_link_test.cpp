@@ -53,6 +53,14 @@ TEST_F(UnixLinkTest, ServerThatHasReadAllCloses_IsSaidToHaveHungUp) {
   EXPECT_EQ(said(), "the server has hung up");
 }
 
+TEST_F(UnixLinkTest, ServerSaysWhyAndClosesWithSomethingUnread_IsHeardFirst) {
+  ASSERT_TRUE(link_->send(wire::FrameBytes(8), until_ns()));
+  ASSERT_EQ(::send(accepted_.get(), "why", 3, MSG_NOSIGNAL), 3);
+  accepted_ = {};
+  EXPECT_EQ(said(), "a frame");
+  EXPECT_EQ(said(), "the server has hung up");
+}
+
 TEST_F(UnixLinkTest, ServerClosesWithSomethingUnread_IsSaidToHaveHungUp) {
   ASSERT_TRUE(link_->send(wire::FrameBytes(8), until_ns()));
   accepted_ = {};

@@ -138,6 +138,18 @@ TEST_F(UnixPortTest, UserWhomNobodyNamed_IsTurnedAway) {
   EXPECT_THAT(log_, ElementsAre(HasSubstr("is nobody that the configuration names")));
 }
 
+TEST_F(UnixPortTest, WhoHasAskedBeforeItIsTurnedAway_HearsWhyAndOfNoReset) {
+  options_.users = {};
+  start();
+  UniqueFd client(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  ASSERT_TRUE(connects(client));
+  say(client, 56);
+  say(client, 24);
+  port_->serve();
+  EXPECT_EQ(heard(client), 144);  // REFUSED
+  EXPECT_EQ(heard(client), 0);
+}
+
 TEST_F(UnixPortTest, MoreConnectionsThanAreAccepted_AreTurnedAwayAndLoggedOnce) {
   options_.limits.connections = 3;
   start();
