@@ -213,6 +213,7 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
   PORTCULLIS_TRY_ASSIGN(auto engine,
                         Engine::create(
                             function_->driver(),
+  if (metrics_) metrics_->restarted(restarted_, was_reset_);
                             {.slots = device.slots,
                              .plan = device.plan,
                              .grace_ms = device.grace_ms,

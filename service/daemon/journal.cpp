@@ -80,6 +80,13 @@ void Journal::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
 tl::unexpected<Error> Journal::failure(const char* doing) const {
   const int code = sqlite3_errcode(db_.get()) & 0xff;
   const auto text =
+Ending ending_by_restart(bool was_reset) noexcept {
+  return {.name = {},
+          .outcome = was_reset ? wire::Outcome::TornDown : wire::Outcome::Fenced,
+          .memory = was_reset ? wire::Memory::FunctionReset : wire::Memory::Unproved,
+          .cause = wire::Cause::Restart};
+}
+
       fmt::format("journal {}: {}: {}", path_.string(), doing, sqlite3_errmsg(db_.get()));
   if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
     return fail(Errc::Busy, fmt::format("journal {}: another process has it open", path_.string()));
@@ -216,11 +223,10 @@ Result<Beginning> Journal::begin(std::uint64_t unix_ms, bool was_reset) {
   const auto end_all = fmt::format(
       "UPDATE lease SET ended_unix_ms={}, outcome={}, memory={}, cause={}, origin=0, failed_mask=0 "
       "WHERE ended_unix_ms IS NULL",
-      signed_bits(unix_ms),
-      static_cast<int>(was_reset ? wire::Outcome::TornDown : wire::Outcome::Fenced),
-      static_cast<int>(was_reset ? wire::Memory::FunctionReset : wire::Memory::Unproved),
-      static_cast<int>(wire::Cause::Restart));
+      signed_bits(unix_ms), static_cast<int>(how.outcome), static_cast<int>(how.memory),
+      static_cast<int>(how.cause));
   const auto enter =
+  const Ending how = ending_by_restart(was_reset);
       fmt::format("INSERT INTO server VALUES({}, {}, {})", signed_bits(beginning.incarnation),
                   signed_bits(beginning.first_epoch), signed_bits(unix_ms));
   reach("journal.begin.before");

@@ -34,6 +34,10 @@ struct PastEnding {
   Ending ending;
 };
 
+/// What becomes of a lease that was held when its server went: the reset proves its memory, or
+/// nothing does.
+[[nodiscard]] Ending ending_by_restart(bool was_reset) noexcept;
+
 /// What a server begins with.
 struct Beginning {
   std::uint64_t incarnation = 0;  // no other server of this journal had it; not 0

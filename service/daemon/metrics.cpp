@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/daemon/metrics.hpp"
 
+#include <fmt/format.h>
 #include <prometheus/text_serializer.h>
+#include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/udp_socket.hpp"
+#include "base/unique_fd.hpp"
 
 namespace portcullis::service::daemon {
 namespace {
@@ -31,6 +36,20 @@ auto& family(prometheus::Registry& registry, Builder builder, const char* name, 
 
 constexpr std::array<const char*, 3> kStates{"active", "revoking", "fenced"};
 
+/// Who asks for half a page has one of so many threads for so long, and no other reader's.
+constexpr const char* kReaders = "8";
+constexpr const char* kReaderMs = "2000";
+
+/// What the system says of listening there; the web server does not tell it.
+std::optional<std::string> why_not(const std::string& address) {
+  const auto parsed = UdpAddress::parse(address, "metrics");
+  if (!parsed) return parsed.error().text;
+  const UniqueFd tried(::socket(parsed->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!tried.is_open() || ::bind(tried.get(), parsed->generic(), parsed->bytes()) == 0)
+    return std::nullopt;
+  return std::strerror(errno);
+}
+
 }  // namespace
 
 Metrics::Metrics()
@@ -46,7 +65,8 @@ Metrics::Metrics()
       lost_(family(*registry_, prometheus::BuildGauge(), "portcullis_lost",
                    "1 while the device or the journal is lost, and nothing is granted")),
       granted_(family(*registry_, prometheus::BuildCounter(), "portcullis_grants_total",
-                      "leases that were granted and told")
+                      "leases that the device granted, whether or not they could be told of; "
+                      "each has its end in portcullis_leases_ended_total")
                    .Add({})),
       refused_(family(*registry_, prometheus::BuildCounter(), "portcullis_grants_refused_total",
                       "grants that were refused, by the code that was told")),
@@ -56,7 +76,8 @@ Metrics::Metrics()
                              "who did not are leases that ended with cause challenge")
                           .Add({})),
       ended_(family(*registry_, prometheus::BuildCounter(), "portcullis_leases_ended_total",
-                    "leases that have their outcome, by outcome, cause and what proved it")),
+                    "leases that have their outcome, by outcome, cause and what proved it; "
+                    "with those that the start of this server ended")),
       revoke_seconds_(family(*registry_, prometheus::BuildHistogram(), "portcullis_revoke_seconds",
                              "from a revoke that was asked for to its outcome")),
       journal_seconds_(family(*registry_, prometheus::BuildHistogram(),
@@ -71,11 +92,15 @@ Metrics::Metrics()
 Metrics::~Metrics() = default;
 
 Result<void> Metrics::serve(const std::string& address) {
-  constexpr std::size_t kThreads = 2;  // one reader that is slow keeps not the other waiting
   try {
-    exposer_ = std::make_unique<prometheus::Exposer>(address, kThreads);
+    exposer_ = std::make_unique<prometheus::Exposer>(
+        std::vector<std::string>{"listening_ports", address, "num_threads", kReaders,
+                                 "request_timeout_ms", kReaderMs, "enable_keep_alive", "no"});
   } catch (const std::exception& error) {
-    return fail(Errc::Busy, "metrics " + address + ": " + error.what());
+    return fail(Errc::Busy,
+                fmt::format("metrics {}: {}; an address of this host's and a port that is free are "
+                            "accepted",
+                            address, why_not(address).value_or(error.what())));
   }
   exposer_->RegisterCollectable(registry_);
   const auto parts = split_host_and_port(address);
@@ -113,6 +138,16 @@ void Metrics::ended(const Ending& ending, const std::string& plan,
   if (!revoke_ns) return;
   revoke_seconds_.Add({{"plan", plan}, {"outcome", outcome}}, bounds())
       .Observe(static_cast<double>(*revoke_ns) * kSecondsPerNs);
+}
+
+void Metrics::restarted(std::uint64_t leases, bool was_reset) {
+  if (leases == 0) return;
+  const Ending how = ending_by_restart(was_reset);
+  ended_
+      .Add({{"outcome", std::string(wire::name(how.outcome))},
+            {"cause", std::string(wire::name(how.cause))},
+            {"memory", std::string(wire::name(how.memory))}})
+      .Increment(static_cast<double>(leases));
 }
 
 void Metrics::journal_wrote(std::uint64_t ns) {

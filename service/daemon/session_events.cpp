@@ -98,6 +98,9 @@ void Sessions::hear_granted(const Granted& granted) {
   if (at == asked_.end()) return;
   AskedAlloc& asked = at->second;
   asked.name = granted.record.name;
+  // Told or not, it will have an outcome, which is counted too.
+  ++granted_;
+  if (ports_.observer.granted) ports_.observer.granted();
   asked.answer = answer_of(granted.grant, facts_, asked.wanted, asked.ttl_ms);
   book_.note_refused(asked.tenant, asked.charged_bytes);
   book_.note_asked(asked.tenant, granted.record.bytes);
@@ -164,8 +167,6 @@ void Sessions::hear(const Recorded& recorded) {
     return refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, Code::Unavailable,
                         "the server has no random number for a challenge");
   }
-  ++granted_;
-  if (ports_.observer.granted) ports_.observer.granted();
   reply_later(asked.connection, asked.request_id, Op::LeaseAlloc, *asked.answer);
 }
 

@@ -3,10 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/udp_socket.hpp"
+#include "base/unique_fd.hpp"
 
 namespace portcullis::service::daemon {
 namespace {
@@ -81,6 +87,52 @@ TEST(Metrics, Slots_AddUpToTheDevices) {
   EXPECT_THAT(metrics.text(), HasSubstr("portcullis_lost{what=\"journal\"} 0"));
 }
 
+TEST(Metrics, LeasesThatTheStartEnded_AreCountedAsTheJournalHasThem) {
+  Metrics metrics;
+  metrics.restarted(0, true);
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("cause=\"restart\"")));
+  metrics.restarted(3, true);
+  metrics.restarted(2, false);
+  EXPECT_THAT(metrics.text(),
+              HasSubstr("{cause=\"restart\",memory=\"function reset\",outcome=\"TornDown\"} 3"));
+  EXPECT_THAT(metrics.text(), HasSubstr("outcome=\"Fenced\"} 2"));
+}
+
+/// Connected, and nothing more.
+class Reader {
+ public:
+  explicit Reader(const std::string& address)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const auto at = UdpAddress::parse(address, "metrics").value();
+    EXPECT_EQ(::connect(socket_.get(), at.generic(), at.bytes()), 0);
+  }
+  void say(std::string_view text) const {
+    EXPECT_EQ(::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  /// False: nothing came for as long as `ms`.
+  [[nodiscard]] bool hears_within(int ms) const {
+    pollfd waited{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&waited, 1, ms) > 0;
+  }
+
+ private:
+  UniqueFd socket_;
+};
+
+TEST(Metrics, ReadersThatAskForHalfAPage_KeepNoOtherWaiting) {
+  Metrics metrics;
+  ASSERT_TRUE(metrics.serve("127.0.0.1:0"));
+  std::vector<std::unique_ptr<Reader>> halves;
+  for (int i = 0; i < 16; ++i) {
+    halves.push_back(std::make_unique<Reader>(metrics.address()));
+    halves.back()->say("GET /me");
+  }
+  const Reader whole(metrics.address());
+  whole.say("GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(whole.hears_within(20'000));  // two rounds of two seconds; it was thirty for each
+}
+
 TEST(Metrics, AddressThatIsTaken_IsNamed) {
   Metrics first;
   ASSERT_TRUE(first.serve("127.0.0.1:0"));
@@ -90,6 +142,7 @@ TEST(Metrics, AddressThatIsTaken_IsNamed) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::Busy);
   EXPECT_THAT(refused.error().text, HasSubstr(first.address()));
+  EXPECT_THAT(refused.error().text, HasSubstr("Address already in use"));
 }
 
 }  // namespace

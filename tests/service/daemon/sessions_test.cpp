@@ -418,6 +418,21 @@ TEST_F(SessionsTest, StatusOfAClient_IsOfItsTenantAlone) {
   EXPECT_EQ(status.slots, Limits{}.tenant_leases);
 }
 
+TEST_F(SessionsTest, LeaseThatNobodyCouldBeToldOf_IsGrantedAsMuchAsItIsTornDown) {
+  greet(1);
+  say(1, Op::LeaseAlloc, wanted());
+  const Alloc alloc = next_asked<Alloc>();
+  sessions->closed(1);
+  hear_granted(alloc, 5);
+  sessions->hear(Recorded{.ticket = alloc.ticket, .done = {}});
+  end(name(5), 7, wire::Outcome::TornDown, wire::Cause::Server);
+  greet(2, 7, wire::Role::Operator);
+  say(2, Op::Status, wire::StatusRequest{});
+  const auto status = last<wire::StatusAnswer>(2);
+  EXPECT_EQ(status.granted, 1u);
+  EXPECT_EQ(status.torn_down, 1u);
+}
+
 TEST_F(SessionsTest, FencedLeaseThatWasNotToldOf_IsListedOnceItIsOnRecord) {
   greet(1);
   say(1, Op::LeaseAlloc, wanted());
