@@ -186,15 +186,24 @@ constexpr std::array<std::string_view, 14> kLimits{
 // TOML's whole numbers have a sign.
 constexpr std::uint64_t kMostTenant = (std::uint64_t{1} << 63) - 1;
 
+/// Of leases that are granted one by one, without an entry from the grant on, and answered TornDown
+/// where all goes well.
+bool is_servable(const lease::Plan& plan) {
+  return !plan.is_for_groups() && plan.entry == steering::EntryPlan::AtRevoke &&
+         plan.best_outcome() == lease::Outcome::TornDown;
+}
+
 std::string take_plan(const std::string& text, lease::Plan& plan) {
   const auto parsed = lease::parse_plan(text);
-  if (!parsed) return parsed.error().text;
-  if (parsed->is_for_groups() || parsed->entry != steering::EntryPlan::AtRevoke)
-    return "a plan for leases one by one, without an entry from the grant on, is accepted";
-  if (parsed->best_outcome() != lease::Outcome::TornDown)
-    return "it never answers TornDown; another plan is accepted";
-  plan = *parsed;
-  return {};
+  if (parsed && is_servable(*parsed)) {
+    plan = *parsed;
+    return {};
+  }
+  std::vector<std::string_view> names;
+  for (const lease::Plan& each : lease::plans())
+    if (is_servable(each)) names.push_back(each.name);
+  return fmt::format("{}; accepted are {}, each also with +overlap",
+                     parsed ? "no plan for a service" : "no such plan", fmt::join(names, ", "));
 }
 
 std::string take_owner(const std::string& text, Result<Owner> (*find)(const std::string&),
@@ -520,6 +529,37 @@ Result<std::filesystem::path> home_of(uid_t uid) {
 }
 
 }  // namespace
+
+std::vector<std::string> counts_from_a_restart(const Config& running, const Config& next) {
+  const DeviceConfig& was = running.device;
+  const DeviceConfig& is = next.device;
+  const std::array changes{
+      std::pair{"[device] name", was.name != is.name},
+      std::pair{"[device] address", was.address != is.address},
+      std::pair{"[device] eal", was.eal != is.eal},
+      std::pair{"[device] plan", was.plan.full_name() != is.plan.full_name()},
+      std::pair{"[device] slots", was.slots != is.slots},
+      std::pair{"[device] grace_ms", was.grace_ms != is.grace_ms},
+      std::pair{"[device] residence_ms", was.residence_ms != is.residence_ms},
+      std::pair{"[device] mtu", was.mtu != is.mtu},
+      std::pair{"[device] polls", was.polls != is.polls},
+      std::pair{"[socket] path", running.socket != next.socket},
+      std::pair{"[socket] mode", running.socket_mode != next.socket_mode},
+      std::pair{"[journal] path", running.journal != next.journal},
+      std::pair{"[journal] keep_days", running.journal_keep_ms != next.journal_keep_ms},
+      std::pair{"[metrics] listen", running.metrics != next.metrics},
+      std::pair{"[process]", running.process != next.process},
+      std::pair{"[etcd]", running.fleet != next.fleet},
+      std::pair{"[quic] listen", running.quic && next.quic &&
+                                     running.quic->address.text() != next.quic->address.text()},
+      std::pair{"[quic] idle_ms",
+                running.quic && next.quic &&
+                    running.quic->timeouts.idle_ms != next.quic->timeouts.idle_ms}};
+  std::vector<std::string> names;
+  for (const auto& [name, has_changed] : changes)
+    if (has_changed) names.emplace_back(name);
+  return names;
+}
 
 Result<Config> default_config() {
   Config config;

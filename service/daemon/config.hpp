@@ -72,6 +72,11 @@ struct Config {
   Limits limits;
 };
 
+/// The words in which `next` says something else than what runs, and that no reload changes:
+/// "[device] slots". Of [process] and [etcd] the table's name alone.
+[[nodiscard]] std::vector<std::string> counts_from_a_restart(const Config& running,
+                                                             const Config& next);
+
 /// As it is without a file: the socket in the user's run directory, the journal in the directory
 /// for state, both root's own for root; the user who runs it, and root, are operators. NotFound
 /// when neither the environment nor the user says where that is.

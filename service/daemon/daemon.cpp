@@ -27,10 +27,14 @@ std::uint64_t unix_ms() {
       std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
 }
 
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+}
+
 /// The folder of `file`, with that mode unless it is there already; then nobody but root and the
 /// server's own user may put something else in the file's place.
 Result<void> make_folder(const std::filesystem::path& file, unsigned mode) {
-  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  const auto folder = folder_of(file);
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
     std::filesystem::create_directories(folder, error);
@@ -103,6 +107,17 @@ std::string name_of(const wire::FrameBytes& bytes) {
 constexpr ConnectionId kFirstOverQuic = ConnectionId{1} << 62;
 
 }  // namespace
+
+Result<void> Daemon::check_places(const Config& config) {
+  std::vector<std::filesystem::path> files{config.socket};
+  if (config.journal) files.push_back(*config.journal);
+  for (const auto& file : files) {
+    const auto folder = folder_of(file);
+    std::error_code none;  // what is not there the start makes
+    if (std::filesystem::is_directory(folder, none)) PORTCULLIS_TRY(program::check_folder(folder));
+  }
+  return {};
+}
 
 Result<void> Daemon::check(const Config& config) {
   PORTCULLIS_TRY_ASSIGN(const auto device, parse_device(config.device.name));
@@ -198,6 +213,7 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
   }
   restarted_ = beginning.restarted;
   PORTCULLIS_TRY(serve_metrics());
+  if (metrics_) metrics_->restarted(restarted_, was_reset_);
   recorder_ = std::make_unique<Recorder>(
       std::move(journal),
       Recorder::Options{.tell = [this](Recorded done) { news_.put(std::move(done)); },
@@ -213,7 +229,6 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
   PORTCULLIS_TRY_ASSIGN(auto engine,
                         Engine::create(
                             function_->driver(),
-  if (metrics_) metrics_->restarted(restarted_, was_reset_);
                             {.slots = device.slots,
                              .plan = device.plan,
                              .grace_ms = device.grace_ms,
@@ -431,28 +446,35 @@ void Daemon::serve(int most_ms) {
   for (Port* port : ports()) port->serve();  // QUIC last: it sends what the socket's gave rise to
 }
 
+/// What a new configuration would have to do with what runs.
+Result<void> Daemon::check_again(const Config& config) const {
+  PORTCULLIS_TRY_ASSIGN(const auto device, parse_device(config_.device.name));
+  PORTCULLIS_TRY(check_challenge(config.limits, device));
+  if (quic_ && config.quic) PORTCULLIS_TRY(quic::Credentials::load(config.quic->files));
+  return {};
+}
+
+/// All of it or nothing: half of a file is nobody's wish.
 void Daemon::take_config(const Config& config, const LogSink& log) {
+  const auto say = [&log](const std::string& line) {
+    if (log) log(line);
+  };
+  if (const auto checked = check_again(config); !checked)
+    return say(checked.error().text + "; the configuration stays as it was");
+  say("the configuration was read again: limits and users count from now on");
   config_.limits = config.limits;
-  const auto device = parse_device(config_.device.name);
-  const auto checked = device ? check_challenge(config.limits, *device) : Result<void>{};
-  if (!checked) {
-    config_.limits.challenge_ms = 0;
-    if (log) log(checked.error().text);
-  }
   config_.users = config.users;
   sessions_->set_limits(config_.limits);
   for (Port* port : ports()) port->set_limits(config_.limits);
   socket_->set_users(config.users);
-  if (config.process != config_.process && log) log("[process] counts from a restart on");
-  if (config.fleet != config_.fleet && log) log("[etcd] counts from a restart on");
-  if ((quic_ != nullptr) != config.quic.has_value() && log)
-    log("[quic] comes and goes with a restart alone");
+  for (const std::string& each : counts_from_a_restart(config_, config))
+    say(each + " counts from a restart on");
+  if ((quic_ != nullptr) != config.quic.has_value())
+    say("[quic] comes and goes with a restart alone");
   if (!quic_ || !config.quic) return;
-  if (config.quic->address.text() != config_.quic->address.text() && log)
-    log("[quic] listen counts from a restart on");
   config_.certificates = config.certificates;
   const auto trusted = quic_->set_trust(config.quic->files, config.certificates);
-  if (!trusted && log) log(trusted.error().text + "; the files of [quic] stay as they were");
+  if (!trusted) say(trusted.error().text + "; the files of [quic] stay as they were");
 }
 
 /// Every lease has its outcome, and who is connected has read of it; or their time is over.

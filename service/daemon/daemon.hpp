@@ -52,6 +52,8 @@ class Daemon {
 
   /// What a configuration says of device and socket, without touching either: InvalidArgument.
   [[nodiscard]] static Result<void> check(const Config& config);
+  /// And of the folders that are there: the socket's and the journal's, each nobody else's.
+  [[nodiscard]] static Result<void> check_places(const Config& config);
   /// Takes the journal, resets the function where nobody else owns it, brings it up, records what
   /// that ended, and listens. Each error names what it was about.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Config& config,
@@ -91,6 +93,7 @@ class Daemon {
   void serve(int most_ms);
   void take_news();
   [[nodiscard]] bool end(const World& world);
+  [[nodiscard]] Result<void> check_again(const Config& config) const;
   void take_config(const Config& config, const LogSink& log);
   void look_after(const World& world);
   [[nodiscard]] Result<void> serve_metrics();

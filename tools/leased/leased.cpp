@@ -76,10 +76,9 @@ std::optional<Config> reload(const leased::Options& options,
   manager.tell("RELOADING=1");
   auto config = options.read_again();
   manager.tell("READY=1");
-  log_line(config ? "the configuration was read again: limits and users count from now on"
-                  : config.error().text + "; the configuration stays as it was");
-  if (!config) return std::nullopt;
-  return *std::move(config);
+  if (config) return *std::move(config);  // the server says what it makes of it
+  log_line(config.error().text + "; the configuration stays as it was");
+  return std::nullopt;
 }
 
 bool is_to_stop(const leased::ServiceManager& manager) {
@@ -123,6 +122,7 @@ portcullis::Result<void> check_watchdog(const Config& config) {
 portcullis::Result<bool> serve(const leased::Options& options) {
   PORTCULLIS_TRY(Daemon::check(options.read));
   if (options.checks_only) {
+    PORTCULLIS_TRY(Daemon::check_places(options.read));
     std::cout << "the configuration does\n";
     return true;
   }

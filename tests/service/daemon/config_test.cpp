@@ -12,7 +12,10 @@
 namespace portcullis::service::daemon {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 class ConfigTest : public testing::Test {
  protected:
@@ -30,6 +33,25 @@ class ConfigTest : public testing::Test {
 
   std::filesystem::path folder_;
 };
+
+TEST_F(ConfigTest, PlanThatIsRefused_IsNotAmongThoseThatAreAccepted) {
+  const auto config = read("[device]\nplan = \"foo\"\n");
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().text, Not(HasSubstr("drop-only")));
+  EXPECT_THAT(config.error().text, Not(HasSubstr("indirect")));
+}
+
+TEST_F(ConfigTest, WhatCountsFromARestart_IsNamedWordByWord) {
+  const auto running = read("").value();
+  EXPECT_THAT(counts_from_a_restart(running, running), IsEmpty());
+  EXPECT_THAT(counts_from_a_restart(running, read("[limits]\nrequests = 5\n").value()), IsEmpty());
+  const auto next = read(
+      "[device]\nslots = 5\nplan = \"nak-first\"\n[journal]\npath = \"/j\"\n"
+      "[socket]\nmode = \"0660\"\n[metrics]\nlisten = \"127.0.0.1:9\"\n");
+  EXPECT_THAT(counts_from_a_restart(running, next.value()),
+              ElementsAre("[device] plan", "[device] slots", "[socket] mode", "[journal] path",
+                          "[metrics] listen"));
+}
 
 /// Whoever copies the sample changes nothing by that.
 TEST_F(ConfigTest, Sample_SaysWhatIsSoWithoutIt) {
@@ -234,11 +256,12 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"list", "[device]\neal = \"-l 1\"\n", ":2: eal = '-l 1'; a list of texts"},
         Bad{"listOfNumbers", "[device]\neal = [1]\n", ":2: eal = "},
         Bad{"address", "[device]\naddress = \"nowhere\"\n", ":2: address = \"nowhere\": "},
-        Bad{"plan", "[device]\nplan = \"sead\"\n", ":2: plan = \"sead\": "},
+        Bad{"plan", "[device]\nplan = \"sead\"\n",
+            ":2: plan = \"sead\": no such plan; accepted are seed, "},
         Bad{"planOfGroups", "[device]\nplan = \"indirect\"\n",
-            ":2: plan = \"indirect\": a plan for"},
+            ":2: plan = \"indirect\": no plan for a service; accepted are seed, "},
         Bad{"planThatNeverTears", "[device]\nplan = \"drop-only\"\n",
-            ":2: plan = \"drop-only\": it never answers TornDown"},
+            ":2: plan = \"drop-only\": no plan for a service; accepted are seed, "},
         Bad{"mtu", "[device]\nmtu = 1500\n", ":1: mtu = 1500; 256, 512,"},
         Bad{"processUser", "[process]\nuser = \"no such user\"\n",
             ":2: user = \"no such user\": there is no user"},

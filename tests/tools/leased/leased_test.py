@@ -300,6 +300,22 @@ class Leased(unittest.TestCase):
             self.reload(server, "the configuration was read again")
             client.alloc()
 
+    def test_sighup_names_what_counts_from_a_restart(self):
+        server = self.serve(config="[device]\nslots = 64\n")
+        file = pathlib.Path(self.folder.name) / "leased.toml"
+        file.write_text("[device]\nslots = 128\n[metrics]\nlisten = \"127.0.0.1:0\"\n",
+                        encoding="utf-8")
+        self.reload(server, "[metrics] listen counts from a restart on")
+        self.assertIn("[device] slots counts from a restart on", server.log_text())
+
+    def test_check_config_refuses_the_folder_that_the_start_refuses(self):
+        folder = pathlib.Path(self.folder.name) / "open"
+        folder.mkdir()
+        folder.chmod(0o777)
+        said = self.checked(f"[socket]\npath = \"{folder}/leased.sock\"\n")
+        self.assertEqual(said.returncode, 2, said.stdout)
+        self.assertIn("somebody else may change what is in it", said.stderr)
+
     def reload(self, server, wanted):
         server.process.send_signal(signal.SIGHUP)
         until = time.monotonic() + DEADLINE_S

@@ -138,8 +138,14 @@ revoked = "{self.folder}/revoked.pem"
                    "20200101000000Z", "-crl_nextupdate", "20210101000000Z", "-out",
                    self.folder / "revoked.pem")
         self.assertEqual(done.returncode, 0, done.stderr)
+        file = self.folder / "leased.toml"
+        before = file.read_text(encoding="utf-8")
+        file.write_text(before + "[limits]\ntenant_leases = 1\n", encoding="utf-8")
         self.server.process.send_signal(signal.SIGHUP)
-        self.server.wait_for_log("the files of [quic] stay as they were")
+        self.server.wait_for_log("the configuration stays as it was")
+        self.assertNotIn("was read again", self.server.log_text())
+        self.assertEqual(json.loads(self.ctl(alice, "status").stdout)["slots"], 1024)
+        file.write_text(before, encoding="utf-8")
         self.assertEqual(self.ctl(alice, "status").returncode, 0)
         self.assertEqual(self.server.end(), 0)
         checked = run(LEASED, "--check-config", "--config", self.folder / "leased.toml")
