@@ -34,6 +34,9 @@ Result<Sites> find_sites(const Anywhere& where) {
   PORTCULLIS_TRY_ASSIGN(const std::uint64_t seed, random_number());
   PORTCULLIS_TRY_ASSIGN(const auto etcd, fleet::Etcd::create(where.etcd));
   PORTCULLIS_TRY_ASSIGN(auto places, fleet::find_places(*etcd, where.wanted, seed));
+  // What another cluster's nodes have is not to be had through this one's answer.
+  constexpr std::uint64_t kCompareMs = 500;
+  PORTCULLIS_TRY(etcd->compare_endpoints(kCompareMs));
   Sites found;
   for (const fleet::Place& each : places.fit) {
     auto address = address_of(each.about, where.quic);

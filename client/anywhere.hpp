@@ -37,6 +37,7 @@ struct Sites {
   std::vector<fleet::NoPlace> others = {};  // and why they are not asked
 };
 
+/// DeviceFailed where endpoints are of two clusters.
 [[nodiscard]] Result<Sites> find_sites(const Anywhere& where);
 
 /// DeviceGone when what answers there is another server than the one that etcd has.

@@ -147,7 +147,9 @@ Result<void> Etcd::authenticate() {
 
 Result<std::string> Etcd::ask_here(const char* path, const std::string& body) {
   if (token_.empty() && !options_.user.empty()) PORTCULLIS_TRY(authenticate());
-  PORTCULLIS_TRY_ASSIGN(auto response, post_here(path, body));
+  auto posted = post_here(path, body);
+  has_sent_ = has_sent_ || transport_->has_sent();
+  PORTCULLIS_TRY_ASSIGN(auto response, std::move(posted));
   if (response.status == 401 && !options_.user.empty()) {  // tokens end after a while
     PORTCULLIS_TRY(authenticate());
     PORTCULLIS_TRY_ASSIGN(response, post_here(path, body));
@@ -167,6 +169,7 @@ template <class Answer>
 Result<Answer> Etcd::ask(const char* path, const std::string& body,
                          Result<Answer> (*read)(std::string_view), bool is_linearizable) {
   Error why;
+  has_sent_ = false;
   for (std::size_t tried = 0; tried < options_.endpoints.size(); ++tried) {
     Result<Answer> answer = ask_here(path, body).and_then(read);
     if (answer) {

@@ -57,6 +57,10 @@ class Etcd {
   /// The newest that a linearizable answer has told of.
   [[nodiscard]] std::uint64_t revision() const noexcept { return revision_; }
 
+  /// The last request has reached an endpoint, for all that is known: it may have been done,
+  /// whatever came of it.
+  [[nodiscard]] bool may_have_happened() const noexcept { return has_sent_; }
+
   // Each names the endpoints and what is the matter with them. Timeout and System: none has
   // answered, and what was asked for may still happen; CommandFailed: etcd has refused it;
   // DeviceFailed: it is another cluster, or its store has gone back.
@@ -101,6 +105,7 @@ class Etcd {
   std::uint64_t cluster_ = 0;
   std::uint64_t revision_ = 0;
   std::string gone_back_;  // how far, once it has
+  bool has_sent_ = false;
 };
 
 }  // namespace portcullis::fleet

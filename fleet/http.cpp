@@ -64,6 +64,15 @@ struct Http::Transfer {
     return code;
   }
 
+  /// Not before libcurl has a connection, and whatever TLS wants.
+  [[nodiscard]] bool has_sent() const {
+    long bytes = 0;
+    curl_off_t ready_us = 0;
+    (void)curl_easy_getinfo(easy.get(), CURLINFO_REQUEST_SIZE, &bytes);
+    (void)curl_easy_getinfo(easy.get(), CURLINFO_PRETRANSFER_TIME_T, &ready_us);
+    return bytes != 0 || ready_us != 0;
+  }
+
   [[nodiscard]] tl::unexpected<Error> failure() const {
     const CURLcode code = ended.value_or(CURLE_OK);
     const std::string text = why[0] != '\0' ? why.data() : curl_easy_strerror(code);
@@ -147,6 +156,7 @@ void Http::run() {
 Result<Http::Response> Http::post(const Request& request, std::uint64_t deadline_ms) {
   const Clock clock = Clock::wall();
   const std::uint64_t until_ns = clock.now_ns() + deadline_ms * kNsPerMs;
+  has_sent_ = false;
   PORTCULLIS_TRY_ASSIGN(auto transfer, start(request, std::max<std::uint64_t>(deadline_ms, 1)));
   for (run(); !transfer->ended; run()) {
     const std::uint64_t now_ns = clock.now_ns();
@@ -158,6 +168,7 @@ Result<Http::Response> Http::post(const Request& request, std::uint64_t deadline
   Result<Response> response = transfer->failure();
   if (*transfer->ended == CURLE_OK)
     response = Response{.status = transfer->status(), .body = std::move(transfer->received)};
+  has_sent_ = transfer->has_sent();
   drop(transfer);
   return response;
 }

@@ -32,6 +32,7 @@ class Http final : public Transport {
   ~Http() override;
 
   [[nodiscard]] Result<Response> post(const Request& request, std::uint64_t deadline_ms) override;
+  [[nodiscard]] bool has_sent() const noexcept override { return has_sent_; }
   [[nodiscard]] Result<void> open_stream(const Request& request) override;
   void close_stream() noexcept override;
   [[nodiscard]] Result<std::optional<std::string>> next_line() override;
@@ -53,6 +54,7 @@ class Http final : public Transport {
   TlsFiles tls_;
   std::unique_ptr<CURLM, CloseMulti> multi_;
   std::unique_ptr<Transfer> stream_;
+  bool has_sent_ = false;
 };
 
 }  // namespace portcullis::fleet

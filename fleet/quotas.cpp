@@ -64,15 +64,15 @@ Result<QuotaUse> set_quota(Etcd& etcd, std::uint64_t tenant, const QuotaChange& 
         const auto written,
         etcd.txn({.compare = {same}, .success = {Put{.key = key, .value = json_of(quota)}}}));
     if (!written.has_succeeded) continue;
-    PORTCULLIS_TRY_ASSIGN(auto use, read_quotas(etcd, tenant));
-    return use.empty() ? QuotaUse{.tenant = tenant} : std::move(use.front());
+    PORTCULLIS_TRY_ASSIGN(auto quotas, read_quotas(etcd, tenant));
+    return quotas.uses.empty() ? QuotaUse{.tenant = tenant} : std::move(quotas.uses.front());
   }
   return fail(Errc::Busy, fmt::format("tenant {}: its quota is set by others all the time; again "
                                       "later",
                                       tenant));
 }
 
-Result<std::vector<QuotaUse>> read_quotas(Etcd& etcd, std::optional<std::uint64_t> tenant) {
+Result<Quotas> read_quotas(Etcd& etcd, std::optional<std::uint64_t> tenant) {
   Txn txn;
   txn.success = {tenant ? Range{.key = quota_key(*tenant)} : all_of(kQuotas),
                  all_of(tenant ? share_prefix(*tenant) : std::string(kShares)), all_of(kMembers),
@@ -81,6 +81,7 @@ Result<std::vector<QuotaUse>> read_quotas(Etcd& etcd, std::optional<std::uint64_
   if (answer.found.size() != txn.success.size())
     return fail(Errc::Malformed, "etcd answers four reads with others");
   const Holders holders(answer.found[2], answer.found[3]);
+  Quotas all;
   std::map<std::uint64_t, QuotaUse> uses;
   const auto use_of = [&uses](std::uint64_t of) -> QuotaUse& {
     QuotaUse& use = uses[of];
@@ -89,12 +90,16 @@ Result<std::vector<QuotaUse>> read_quotas(Etcd& etcd, std::optional<std::uint64_
   };
   if (tenant) use_of(*tenant);
   for (const KeyValue& each : answer.found[0])
-    if (const auto of = tenant_of_quota_key(each.key)) note_quota(use_of(*of), each);
+    if (const auto of = tenant_of_quota_key(each.key))
+      note_quota(use_of(*of), each);
+    else
+      all.strange.push_back(each.key);
   for (const KeyValue& each : answer.found[1])
     if (const auto key = read_share_key(each.key))
       use_of(key->tenant).shares.push_back(share_of(each, key->name, holders));
-  std::vector<QuotaUse> all;
-  for (auto& [of, use] : uses) all.push_back(std::move(use));
+    else
+      all.strange.push_back(each.key);
+  for (auto& [of, use] : uses) all.uses.push_back(std::move(use));
   return all;
 }
 

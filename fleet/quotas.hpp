@@ -47,9 +47,12 @@ struct QuotaUse {
 /// may have been set all the same.
 [[nodiscard]] Result<QuotaUse> set_quota(Etcd& etcd, std::uint64_t tenant,
                                          const QuotaChange& change);
+struct Quotas {
+  std::vector<QuotaUse> uses = {};
+  std::vector<std::string> strange = {};  // keys that are no tenant's, and count for nothing
+};
 /// Of every tenant that has a quota or a share, or of that one.
-[[nodiscard]] Result<std::vector<QuotaUse>> read_quotas(Etcd& etcd,
-                                                        std::optional<std::uint64_t> tenant);
+[[nodiscard]] Result<Quotas> read_quotas(Etcd& etcd, std::optional<std::uint64_t> tenant);
 
 /// The share of a node that is certain to hold nothing of the tenant any more becomes 0, unless the
 /// node has joined since: then it says itself what it holds. True once it is 0.

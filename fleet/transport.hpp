@@ -33,6 +33,8 @@ class Transport {
   /// Timeout when the whole answer is not here by then; System for what keeps it from being asked.
   [[nodiscard]] virtual Result<Response> post(const Request& request,
                                               std::uint64_t deadline_ms) = 0;
+  /// Whether any of the last post() may have left, so that it may have been done.
+  [[nodiscard]] virtual bool has_sent() const noexcept { return true; }
   /// In the place of the stream that there was.
   [[nodiscard]] virtual Result<void> open_stream(const Request& request) = 0;
   virtual void close_stream() noexcept = 0;

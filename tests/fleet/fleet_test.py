@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -263,6 +264,55 @@ class Fleet(FleetTest):
                                   timeout=DEADLINE_S, check=False)
             self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
             self.assertIn("endpoints of one cluster are accepted", done.stderr)
+            self.assertIn("not certain", done.stdout)
+
+    def test_endpoints_of_two_clusters_are_told_to_programs(self):
+        self.joined(1)
+        other = self.cluster("other")
+        done = subprocess.run([LEASECTL, "--json", "revoke-tenant", str(TENANT), "--everywhere",
+                               "--etcd", f"{self.etcd.urls},{other.urls}"], capture_output=True,
+                              text=True, timeout=DEADLINE_S, check=False)
+        whole = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual((whole["is_certain"], whole["is_one_cluster"]), (False, False))
+
+    def test_quota_at_endpoints_of_two_clusters_is_not_written(self):
+        other = self.cluster("other")
+        for urls in (f"{self.etcd.urls},{other.urls}", f"{other.urls},{self.etcd.urls}"):
+            done = subprocess.run([LEASECTL, "quota", "7", "--leases", "3", "--etcd", urls],
+                                  capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
+            self.assertIn("nothing was asked or written", done.stderr)
+        self.assertIsNone(self.etcd.get("/portcullis/quotas/7"))
+        self.assertIsNone(other.get("/portcullis/quotas/7"))
+
+    def test_alloc_anywhere_at_endpoints_of_two_clusters_asks_no_node(self):
+        self.joined(1)
+        other = self.cluster("other")
+        done = subprocess.run([LEASECTL, "alloc", "--anywhere", "--gid", "fe80::99", "--mac",
+                               "02:00:00:00:00:09", "--hold-ms", "1", "--etcd",
+                               f"{self.etcd.urls},{other.urls}"], capture_output=True, text=True,
+                              timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_wait_ends_when_it_was_to_and_says_what_is_known(self):
+        self.joined(1)[0].end(signal.SIGKILL)
+        answers, _ = self.revoke("--wait", "--most-ms", "500", status=5)
+
+        self.assertEqual(answers["node-0"]["answer"], "Unreachable")
+
+    def test_two_signals_at_once_lose_no_row(self):
+        self.joined(1)[0].end(signal.SIGKILL)
+        asked = subprocess.Popen([LEASECTL, "revoke-tenant", str(TENANT), "--everywhere", "--wait",
+                                  "--etcd", self.etcd.urls], stdout=subprocess.PIPE, text=True)
+        wait_for(lambda: self.etcd.get(f"/portcullis/epochs/{TENANT}"), "no epoch")
+        asked.send_signal(signal.SIGTERM)
+        time.sleep(0.005)  # two that wait at once are one
+        asked.send_signal(signal.SIGTERM)
+        told, _ = asked.communicate(timeout=DEADLINE_S)
+
+        self.assertEqual(asked.returncode, 5)
+        self.assertIn("node-0  Unreachable", told)
 
     def test_epoch_that_was_compacted_while_nobody_watched_is_learnt(self):
         node = self.joined(1)[0]
@@ -508,9 +558,22 @@ class Mistakes(unittest.TestCase):
     def test_leasectl_names_what_is_wrong(self):
         self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere"], "--etcd")
         self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere", "--etcd", "x"], "URLs such as")
-        self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere", "--etcd", "http://127.0.0.1:1"],
-                   "asking again does no harm")
+        self.check(LEASECTL, ["quota", "7", "--leases", "5", "--no-limit", "--etcd", "http://a"],
+                   "--no-limit")
         self.check(LEASECTL, ["revoke-tenant", "7", "--wait"], "--everywhere")
+
+    def test_fence_that_was_sent_to_nobody_was_not_raised(self):
+        done = subprocess.run([LEASECTL, "revoke-tenant", "7", "--everywhere", "--etcd",
+                               "http://127.0.0.1:1"], capture_output=True, text=True,
+                              timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertNotIn("may have been raised", done.stderr)
+
+    def test_fence_that_was_not_answered_may_have_been_raised(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            port = silent.getsockname()[1]
+            self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere", "--etcd",
+                                  f"http://127.0.0.1:{port}"], "asking again does no harm")
 
     def test_tenant_that_is_no_number_is_nobody_else(self):
         for tenant in ("-1", "18446744073709551616", "0x10", " 5", "010x", "1e3"):

@@ -12,6 +12,7 @@
 namespace portcullis::fleet {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -21,7 +22,7 @@ constexpr std::uint64_t kNode = 0xa;
 class QuotasTest : public testing::Test {
  protected:
   Amount set(const QuotaChange& change) { return set_quota(*etcd, kTenant, change)->quota.most; }
-  QuotaUse use() { return read_quotas(*etcd, kTenant)->at(0); }
+  QuotaUse use() { return read_quotas(*etcd, kTenant)->uses.at(0); }
   std::uint64_t member(bool has_ended = false) {
     return store.put(member_key("a"), json_of(Member{.node = kNode, .has_ended = has_ended}));
   }
@@ -121,8 +122,16 @@ TEST_F(QuotasTest, EveryTenantWithAQuotaOrAShare_IsListed) {
   (void)set({.leases = 5});
   store.put(share_key(71, "a"), json_of(Share{.node = kNode}));
 
-  EXPECT_THAT(*read_quotas(*etcd, std::nullopt), SizeIs(2));
+  EXPECT_THAT(read_quotas(*etcd, std::nullopt)->uses, SizeIs(2));
   EXPECT_THAT(use().shares, SizeIs(0));  // 71 is not 7
+}
+
+TEST_F(QuotasTest, KeysThatAreNoTenants_AreNamed) {
+  store.put(std::string(kQuotas) + "abc", R"({"leases":5})");
+  store.put(std::string(kShares) + "07/a", json_of(Share{.node = kNode}));
+
+  EXPECT_THAT(read_quotas(*etcd, std::nullopt)->strange,
+              ElementsAre("/portcullis/quotas/abc", "/portcullis/shares/07/a"));
 }
 
 TEST_F(QuotasTest, ShareOfAGoneNode_IsGivenBack) {

@@ -56,6 +56,29 @@ TEST_F(SignalsDeathTest, TwoSignalsWithAFlagEach_SetTheirOwn) {
   EXPECT_TRUE(other);
 }
 
+TEST_F(SignalsDeathTest, SecondSignalOfAMoment_IsTheFirst) {
+  EXPECT_EXIT(
+      {
+        constexpr std::uint64_t kHourMs = 3'600'000;
+        heed_stop_signals_once_a_moment(asked, kHourMs);
+        std::raise(SIGTERM);
+        std::raise(SIGTERM);
+        std::exit(asked ? 3 : 4);
+      },
+      ::testing::ExitedWithCode(3), "");
+}
+
+TEST_F(SignalsDeathTest, SecondSignalBehindTheMoment_EndsTheProgram) {
+  EXPECT_EXIT(
+      {
+        heed_stop_signals_once_a_moment(asked, 0);
+        std::raise(SIGTERM);
+        std::raise(SIGTERM);
+        std::exit(0);
+      },
+      ::testing::KilledBySignal(SIGTERM), "");
+}
+
 TEST_F(SignalsDeathTest, HeedStopSignals_BothAskForTheEndOfTheProgram) {
   EXPECT_EXIT(
       {

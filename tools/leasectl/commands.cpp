@@ -14,6 +14,7 @@
 #include "client/connection.hpp"
 #include "program/leased_socket.hpp"
 #include "tools/leasectl/everywhere.hpp"
+#include "tools/leasectl/one_cluster.hpp"
 #include "tools/leasectl/past.hpp"
 #include "tools/leasectl/printing.hpp"
 #include "tools/leasectl/quota.hpp"
@@ -95,6 +96,9 @@ std::string json_of(const Taken& taken) {
 /// A node that does not answer costs so long, and then the next one is asked.
 Result<int> alloc_anywhere(const Options& options, const World& world) {
   constexpr std::uint64_t kTryMs = 5'000;
+  PORTCULLIS_TRY_ASSIGN(const auto etcd, fleet::Etcd::create(options.etcd));
+  PORTCULLIS_TRY_ASSIGN(const bool is_one, is_one_cluster(*etcd, world));
+  if (!is_one) return kNotCertain;
   const client::Anywhere where{
       .etcd = options.etcd, .wanted = options.place, .quic = options.credentials};
   const auto ask = [&](const client::Site& site) -> Result<Taken> {

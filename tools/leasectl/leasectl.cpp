@@ -42,7 +42,8 @@ int body(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  program::heed_stop_signals(stop_asked);
+  constexpr std::uint64_t kMomentMs = 1'000;  // in which what is known is printed
+  program::heed_stop_signals_once_a_moment(stop_asked, kMomentMs);
   return program::run_main(
       "leasectl", [&] { return body(argc, argv); }, &stop_asked);
 }

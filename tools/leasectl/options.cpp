@@ -229,11 +229,14 @@ void add_quota(CLI::App& app, Options& options) {
   add_number(*command, "TENANT", options.tenant, "its number (default every one that has a quota)")
       ->type_name("");
   add_etcd(*command, options.etcd)->required();
-  add_number(*command, "--leases", options.quota.leases, "at most so many")->type_name("N");
+  auto* none = command->add_flag("--no-limit", options.quota.lifts, "takes both limits away");
+  add_number(*command, "--leases", options.quota.leases, "at most so many")
+      ->type_name("N")
+      ->excludes(none);
   add_number(*command, "--bytes", options.quota.bytes,
              "of regions, in whole pages, at most so many")
-      ->type_name("N");
-  command->add_flag("--no-limit", options.quota.lifts, "takes both limits away first");
+      ->type_name("N")
+      ->excludes(none);
   command->callback([&options] { options.command = Command::Quota; });
 }
 
@@ -251,11 +254,11 @@ void add_revoke_tenant(CLI::App& app, Options& options) {
       ->needs(everywhere);
   tenant
       ->add_option("--most-ms", options.most_wait_ms,
-                   "without --wait: for nodes that have a session, at most")
+                   "at most so long: for nodes that have a session (default 10000), or with --wait "
+                   "for every node (default without end)")
       ->type_name("MS")
       ->needs(everywhere)
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{3'600'000}))
-      ->capture_default_str();
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{3'600'000}));
   tenant->callback([&options] { options.command = Command::RevokeTenant; });
 }
 

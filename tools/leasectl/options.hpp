@@ -53,8 +53,10 @@ struct Options {
   std::optional<client::QuicServer> credentials;  // alloc --anywhere: for nodes of other hosts
   fleet::QuotaChange quota;
   fleet::EtcdOptions etcd;
-  bool waits = false;                   // everywhere: until all nodes have answered
-  std::uint64_t most_wait_ms = 10'000;  // everywhere: for those that have a session
+  bool waits = false;  // everywhere: until all nodes have answered
+  // everywhere: for those that have a session (none: 10 s), or with `waits` for all (none: for
+  // ever)
+  std::optional<std::uint64_t> most_wait_ms;
   std::string report_file;
   PkiOptions pki;
 };

@@ -7,6 +7,7 @@
 
 #include "base/json.hpp"
 #include "fleet/etcd.hpp"
+#include "tools/leasectl/one_cluster.hpp"
 #include "tools/leasectl/printing.hpp"
 
 namespace portcullis::tools::leasectl {
@@ -85,19 +86,26 @@ std::string json_of(const std::vector<QuotaUse>& uses) {
 }
 
 Result<int> quota(const Options& options, const World& world) {
-  PORTCULLIS_TRY_ASSIGN(const auto etcd, fleet::Etcd::create(options.etcd));
   const fleet::QuotaChange& change = options.quota;
-  if (!change.lifts && !change.leases && !change.bytes) {
-    PORTCULLIS_TRY_ASSIGN(const auto uses, fleet::read_quotas(*etcd, options.tenant));
-    print(options, world, uses);
-    for (const QuotaUse& each : uses)
+  const bool changes = change.lifts || change.leases || change.bytes;
+  if (changes && !options.tenant)
+    return fail(Errc::InvalidArgument, "quota: whose is not said; a tenant's number is accepted");
+  PORTCULLIS_TRY_ASSIGN(const auto etcd, fleet::Etcd::create(options.etcd));
+  PORTCULLIS_TRY_ASSIGN(const bool is_one, is_one_cluster(*etcd, world));
+  if (!is_one) return kNotCertain;
+  if (!changes) {
+    PORTCULLIS_TRY_ASSIGN(const auto quotas, fleet::read_quotas(*etcd, options.tenant));
+    print(options, world, quotas.uses);
+    for (const std::string& each : quotas.strange)
+      if (world.warn)
+        world.warn(
+            fmt::format("{} in etcd is no tenant's, and counts for nothing", one_line(each)));
+    for (const QuotaUse& each : quotas.uses)
       if (!each.fault.empty())
         return fail(Errc::Malformed, fmt::format("the quota of tenant {} cannot be read: {}",
                                                  each.tenant, each.fault));
     return kDone;
   }
-  if (!options.tenant)
-    return fail(Errc::InvalidArgument, "quota: whose is not said; a tenant's number is accepted");
   PORTCULLIS_TRY_ASSIGN(auto use, fleet::set_quota(*etcd, *options.tenant, change));
   print(options, world, std::vector<QuotaUse>{std::move(use)});
   return kDone;

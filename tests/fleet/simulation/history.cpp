@@ -190,9 +190,11 @@ class Fleet {
   }
 
   static void raise_quota(Etcd& etcd) {
-    const auto use = read_quotas(etcd, kTenantWithQuota);
-    if (use && use->size() == 1 && use->front().has_quota && use->front().fault.empty())
-      (void)set_quota(etcd, kTenantWithQuota, {.leases = use->front().quota.most.leases + 1});
+    const auto read = read_quotas(etcd, kTenantWithQuota);
+    if (!read || read->uses.size() != 1) return;
+    const QuotaUse& use = read->uses.front();
+    if (use.has_quota && use.fault.empty())
+      (void)set_quota(etcd, kTenantWithQuota, {.leases = use.quota.most.leases + 1});
   }
 
   void look_for_a_place(Etcd& etcd) {
