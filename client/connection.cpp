@@ -69,7 +69,10 @@ Result<Connection> Connection::open(const ServerAddress& server, const Options& 
 
 Result<void> Connection::greet() {
   wire::HelloRequest hello{.known_incarnation = options_.known_incarnation};
-  wire::put_text(hello.client_name, options_.name);
+  std::string name = options_.name;  // of a program's own choice; the protocol wants ASCII
+  std::replace_if(
+      name.begin(), name.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
+  wire::put_text(hello.client_name, name);
   PORTCULLIS_TRY_ASSIGN(server_, ask<wire::HelloAnswer>(Op::Hello, hello));
   return {};
 }

@@ -175,6 +175,13 @@ std::string text_of(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
+bool is_text(std::span<const std::uint8_t> bytes) noexcept {
+  const auto end = std::find(bytes.begin(), bytes.end(), std::uint8_t{0});
+  return std::all_of(bytes.begin(), end,
+                     [](std::uint8_t byte) { return byte >= 0x20 && byte < 0x7f; }) &&
+         std::all_of(end, bytes.end(), [](std::uint8_t byte) { return byte == 0; });
+}
+
 void put_text(std::span<std::uint8_t> bytes, std::string_view text) noexcept {
   const std::size_t fits = std::min(text.size(), bytes.size());
   std::copy_n(text.begin(), fits, bytes.begin());

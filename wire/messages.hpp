@@ -395,6 +395,8 @@ inline constexpr auto kLayout<Refusal> = layout<128>(field("code", 0, &Refusal::
 
 /// What is in a body's text, up to its first zero; bytes that are no printable ASCII as '?'.
 [[nodiscard]] std::string text_of(std::span<const std::uint8_t> bytes);
+/// Printable ASCII up to the first zero, and nothing but zeros behind it.
+[[nodiscard]] bool is_text(std::span<const std::uint8_t> bytes) noexcept;
 /// `text`, cut to what fits, then zeros.
 void put_text(std::span<std::uint8_t> bytes, std::string_view text) noexcept;
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -63,14 +64,28 @@ wire::HistoryRow history_row(sqlite3_stmt* row) {
   return ended;
 }
 
-/// Made as nobody else may read it, before SQLite writes the first byte.
+/// Made as nobody else may read it, before SQLite writes the first byte. One that is there is
+/// believed, names and outcomes, as far as its folder is (program::check_folder).
 Result<void> make_file(const std::filesystem::path& path) {
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.is_open()) return {};
-  return fail(Errc::System, fmt::format("journal {}: {}", path.string(), std::strerror(errno)));
+  struct stat found {};
+  if (!file.is_open() || ::fstat(file.get(), &found) != 0)
+    return fail(Errc::System, fmt::format("journal {}: {}", path.string(), std::strerror(errno)));
+  const bool is_trusted = found.st_uid == 0 || found.st_uid == ::geteuid();
+  if (is_trusted && S_ISREG(found.st_mode) && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+  return fail(Errc::System, fmt::format("journal {}: somebody else may change it; a file of one's "
+                                        "own or root's, which no other may write, is accepted",
+                                        path.string()));
 }
 
 }  // namespace
+
+Ending ending_by_restart(bool was_reset) noexcept {
+  return {.name = {},
+          .outcome = was_reset ? wire::Outcome::TornDown : wire::Outcome::Fenced,
+          .memory = was_reset ? wire::Memory::FunctionReset : wire::Memory::Unproved,
+          .cause = wire::Cause::Restart};
+}
 
 void Journal::Close::operator()(sqlite3* database) const noexcept { sqlite3_close(database); }
 void Journal::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
@@ -80,13 +95,6 @@ void Journal::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
 tl::unexpected<Error> Journal::failure(const char* doing) const {
   const int code = sqlite3_errcode(db_.get()) & 0xff;
   const auto text =
-Ending ending_by_restart(bool was_reset) noexcept {
-  return {.name = {},
-          .outcome = was_reset ? wire::Outcome::TornDown : wire::Outcome::Fenced,
-          .memory = was_reset ? wire::Memory::FunctionReset : wire::Memory::Unproved,
-          .cause = wire::Cause::Restart};
-}
-
       fmt::format("journal {}: {}: {}", path_.string(), doing, sqlite3_errmsg(db_.get()));
   if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
     return fail(Errc::Busy, fmt::format("journal {}: another process has it open", path_.string()));
@@ -220,13 +228,13 @@ Result<Beginning> Journal::begin(std::uint64_t unix_ms, bool was_reset) {
   PORTCULLIS_TRY_ASSIGN(beginning.restarted,
                         number("SELECT count(*) FROM lease WHERE ended_unix_ms IS NULL"));
   PORTCULLIS_TRY(execute("BEGIN IMMEDIATE"));
+  const Ending how = ending_by_restart(was_reset);
   const auto end_all = fmt::format(
       "UPDATE lease SET ended_unix_ms={}, outcome={}, memory={}, cause={}, origin=0, failed_mask=0 "
       "WHERE ended_unix_ms IS NULL",
       signed_bits(unix_ms), static_cast<int>(how.outcome), static_cast<int>(how.memory),
       static_cast<int>(how.cause));
   const auto enter =
-  const Ending how = ending_by_restart(was_reset);
       fmt::format("INSERT INTO server VALUES({}, {}, {})", signed_bits(beginning.incarnation),
                   signed_bits(beginning.first_epoch), signed_bits(unix_ms));
   reach("journal.begin.before");

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "wire/account.hpp"
@@ -71,7 +72,13 @@ struct Certificates {
 
   /// None when no name says anything, or two of them say different things.
   [[nodiscard]] std::optional<Account> of(std::span<const std::string> names) const;
+  /// Two of them do, and so it is nobody's.
+  [[nodiscard]] bool is_torn(std::span<const std::string> names) const;
   bool operator==(const Certificates&) const = default;
+
+ private:
+  /// What they say, each thing once.
+  [[nodiscard]] std::vector<Account> all_of(std::span<const std::string> names) const;
 };
 
 }  // namespace portcullis::service::daemon

@@ -319,8 +319,10 @@ void QuicPort::greet(ConnectionId id) {
     return turn_away(fmt::format("certificate {} of {}: {}", peer->serial, client.host, why));
   const auto account = options_.certificates.of(peer->names);
   if (!account)
-    return turn_away(fmt::format("certificate {} of {} names nobody that the configuration has",
-                                 peer->serial, client.host));
+    return turn_away(fmt::format("certificate {} of {} {}", peer->serial, client.host,
+                                 options_.certificates.is_torn(peer->names)
+                                     ? "names two tenants, or two roles; one is accepted"
+                                     : "names nobody that the configuration has"));
   const auto known = by_tenant_.find(account->tenant);
   const std::uint32_t own = known == by_tenant_.end() ? 0 : known->second;
   if (own >= options_.limits.tenant_connections)

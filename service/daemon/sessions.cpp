@@ -189,6 +189,9 @@ void Sessions::handle(const Asking& asking) {
 void Sessions::hello(const Asking& asking) {
   const auto body = body_of<wire::HelloRequest>(asking);
   if (!body) return;
+  if (!wire::is_text(body->client_name))
+    return refuse(asking, Code::InvalidValue,
+                  "client_name; printable ASCII is accepted, then zeros");
   asking.connection->has_greeted = true;
   asking.connection->name = wire::text_of(body->client_name);
   reply(asking, Op::Hello,

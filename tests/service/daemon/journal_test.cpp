@@ -248,6 +248,19 @@ TEST_F(JournalTest, File_IsItsOwnersAlone) {
   EXPECT_EQ(found.st_mode & 0777, 0600u);
 }
 
+TEST_F(JournalTest, FileThatOthersMayWrite_IsRefusedAndKept) {
+  (void)opened();
+  using std::filesystem::perms;
+  for (const perms others : {perms::group_write, perms::others_write}) {
+    std::filesystem::permissions(file(), perms::owner_read | perms::owner_write | others);
+    const auto journal = Journal::open(file());
+    ASSERT_FALSE(journal);
+    EXPECT_THAT(journal.error().text, HasSubstr("somebody else may change it"));
+  }
+  std::filesystem::permissions(file(), perms::owner_read | perms::owner_write);
+  EXPECT_TRUE(Journal::open(file()));
+}
+
 TEST_F(JournalTest, FileThatIsNoDatabase_IsRefusedAndKept) {
   std::ofstream(file()) << std::string(8192, 'x');
   const auto journal = Journal::open(file());

@@ -236,12 +236,20 @@ TEST_F(QuicPortTest, CertificateThatNamesNobody_IsTurnedAway) {
            {"dns", {"DNS:db1.example"}},
            {"role", {"URI:portcullis:7:admin"}},
            {"zero", {"URI:portcullis:07:client"}},
-           {"every", {"URI:portcullis:18446744073709551615:client"}},
-           {"two", {"URI:portcullis:7:client", "URI:portcullis:8:client"}}}) {
+           {"every", {"URI:portcullis:18446744073709551615:client"}}}) {
     const auto one = client(authority_.client(stem, names));
     ASSERT_TRUE(until({one.get()}, [&] { return !one->end().empty(); })) << stem;
     EXPECT_THAT(one->end(), HasSubstr("names nobody")) << stem;
   }
+  EXPECT_THAT(opened_, IsEmpty());
+}
+
+TEST_F(QuicPortTest, CertificateOfTwoTenants_IsTurnedAwayAndToldSo) {
+  start();
+  const auto one =
+      client(authority_.client("two", {"URI:portcullis:7:client", "URI:portcullis:8:client"}));
+  ASSERT_TRUE(until({one.get()}, [&] { return !one->end().empty(); }));
+  EXPECT_THAT(one->end(), HasSubstr("names two tenants"));
   EXPECT_THAT(opened_, IsEmpty());
 }
 

@@ -433,6 +433,22 @@ TEST_F(SessionsTest, LeaseThatNobodyCouldBeToldOf_IsGrantedAsMuchAsItIsTornDown)
   EXPECT_EQ(status.torn_down, 1u);
 }
 
+TEST_F(SessionsTest, ClientNameThatIsNoText_IsRefusedAndMaySayHelloAgain) {
+  open(1, 7, wire::Role::Client);
+  for (const std::string& bad : {std::string("caf\xc3\xa9"), std::string("a\nb"),
+                                 std::string("a\0b", 3), std::string("\x7f")}) {
+    wire::HelloRequest hello;
+    wire::put_text(hello.client_name, bad);
+    say(1, Op::Hello, hello);
+    EXPECT_EQ(refusal(1).code, wire::Code::InvalidValue) << bad;
+  }
+  EXPECT_THAT(hung_up, IsEmpty());
+  wire::HelloRequest whole;
+  wire::put_text(whole.client_name, std::string(whole.client_name.size(), '~'));
+  say(1, Op::Hello, whole);
+  EXPECT_EQ(ops(1).back(), wire::answer_to(Op::Hello));
+}
+
 TEST_F(SessionsTest, FencedLeaseThatWasNotToldOf_IsListedOnceItIsOnRecord) {
   greet(1);
   say(1, Op::LeaseAlloc, wanted());
