@@ -46,8 +46,9 @@ Result<void> Stream::post(pmd::QueuePair& qp, std::uint64_t now_ns) {
       if (read_posted() - read_completed() > most) break;
       PORTCULLIS_TRY(post_read(qp));
     } else {
-      const std::uint32_t bytes = kWriteBytes[writes_ % kWriteBytes.size()];
-      if (posted() + bytes - completed() > kRingBytes) break;
+      const std::uint32_t bytes =
+          stays_in_page() ? kPieceBytes : kWriteBytes[writes_ % kWriteBytes.size()];
+      if (posted() + bytes - completed() > ring_bytes()) break;
       PORTCULLIS_TRY(post_write(qp, bytes));
     }
     has_posted = true;
@@ -59,11 +60,11 @@ Result<void> Stream::post(pmd::QueuePair& qp, std::uint64_t now_ns) {
 Result<void> Stream::post_write(pmd::QueuePair& qp, std::uint32_t bytes) {
   const std::uint64_t at = posted();
   ++writes_;
-  owes_read_ = writes_ % kWritesPerRead == 0;
+  owes_read_ = !stays_in_page() && writes_ % kWritesPerRead == 0;
   in_instant_ += bytes;
   posted_.store(at + bytes, std::memory_order_release);
   return qp.post_write({.address = at % kRowBytes, .lkey = key_.lkey(), .bytes = bytes},
-                       {.remote_address = target_.address + at % kRingBytes,
+                       {.remote_address = target_.address + at % ring_bytes(),
                         .rkey = target_.rkey,
                         .wr_id = at + bytes});
 }

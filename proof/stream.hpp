@@ -5,7 +5,9 @@
 // (the tag, another for every lease) and the how manyth it is, so whoever finds a word in memory
 // knows which request wrote it, and whether that was posted before or after an instant. The row
 // lies ready before the traffic begins, so a request costs its poster nothing but a WQE. What is
-// read is kept.
+// read is kept. Every fourth stream only reads, and another fourth writes one page alone over and
+// over: a device that keeps what it looked up last serves that one behind a fence, and would have
+// to look for the others.
 //
 // The region that a peer gives: a ring that is written, and behind it a few pages that are read.
 #pragma once
@@ -53,6 +55,7 @@ class Stream {
   static constexpr std::size_t kRingBytes = std::size_t{128} << 10;
   static constexpr std::size_t kReadBytes = std::size_t{8} << 10;
   static constexpr std::size_t kRegionBytes = kRingBytes + kReadBytes;
+  static constexpr std::size_t kPageBytes = std::size_t{4} << 10;
   /// What is looked at: the payload of a packet.
   static constexpr std::size_t kPieceBytes = 1024;
   static constexpr std::size_t kPieces = kRingBytes / kPieceBytes;
@@ -95,6 +98,12 @@ class Stream {
   /// Of the tags, these: behind a WRITE of the same QP a READ may be waited for with it.
   static constexpr std::uint32_t kOnlyReadsEach = 4;
   [[nodiscard]] bool only_reads() const noexcept { return target_.tag % kOnlyReadsEach == 0; }
+  /// And these: WRITEs to one page and no READ, so nothing but the same lookup once more.
+  [[nodiscard]] bool stays_in_page() const noexcept { return target_.tag % kOnlyReadsEach == 1; }
+  /// Of those that are written: byte `at` of the row goes to that byte of the ring.
+  [[nodiscard]] std::uint64_t ring_bytes() const noexcept {
+    return stays_in_page() ? kPageBytes : kRingBytes;
+  }
   /// Bytes of packets that READs brought with the word of `mark` in them, as far as they have not
   /// been read over. Nothing may be under way.
   [[nodiscard]] std::uint64_t bytes_read(std::uint32_t mark) const noexcept;

@@ -11,16 +11,17 @@ namespace {
 constexpr std::uint64_t kPiece = Stream::kPieceBytes;
 constexpr std::uint64_t kLastWord = kPiece - Stream::kWordBytes;
 
-std::size_t place_of(std::uint64_t at) { return at % Stream::kRingBytes / kPiece; }
+}  // namespace
 
-/// The byte of the row, among the ring's worth before `posted`, that goes to `place`.
-std::uint64_t byte_at(std::size_t place, std::uint64_t posted) {
-  const std::uint64_t behind =
-      (posted + Stream::kRingBytes - 1 - place * kPiece) % Stream::kRingBytes / kPiece * kPiece;
-  return posted - kPiece - behind;
+std::size_t StreamLook::place_of(std::uint64_t at) const noexcept {
+  return at % stream_->ring_bytes() / kPiece;
 }
 
-}  // namespace
+std::uint64_t StreamLook::byte_at(std::size_t place, std::uint64_t posted) const noexcept {
+  const std::uint64_t ring = stream_->ring_bytes();
+  const std::uint64_t behind = (posted + ring - 1 - place * kPiece) % ring / kPiece * kPiece;
+  return posted - kPiece - behind;
+}
 
 std::uint64_t StreamLook::word_at(std::uint64_t offset) const noexcept {
   return dma_peek_u64(region_.data() + offset);
@@ -29,21 +30,21 @@ std::uint64_t StreamLook::word_at(std::uint64_t offset) const noexcept {
 /// The last word of the packet at byte `piece` of the row is there, or a later one in its place.
 bool StreamLook::has_landed(std::uint64_t piece) const noexcept {
   const std::uint64_t at = piece + kLastWord;
-  const StreamWord there = StreamWord::of(word_at(at % Stream::kRingBytes));
+  const StreamWord there = StreamWord::of(word_at(at % stream_->ring_bytes()));
   return there.tag == stream_->tag() && Stream::distance(there, at) >= 0;
 }
 
 void StreamLook::follow() noexcept {
   constexpr int kMostSteps = 16;
   const std::uint64_t posted = stream_->posted();
-  if (posted > Stream::kRingBytes) next_ = std::max(next_, posted - Stream::kRingBytes);
+  if (posted > stream_->ring_bytes()) next_ = std::max(next_, posted - stream_->ring_bytes());
   for (int i = 0; i < kMostSteps && next_ < posted && has_landed(next_); ++i) next_ += kPiece;
 }
 
 /// Of the ring's worth before `posted`, from where the next are to land.
 StreamLook::Pieces StreamLook::open(std::uint64_t posted) const noexcept {
   Pieces pieces;
-  const std::uint64_t least = posted > Stream::kRingBytes ? posted - Stream::kRingBytes : 0;
+  const std::uint64_t least = posted > stream_->ring_bytes() ? posted - stream_->ring_bytes() : 0;
   const std::uint64_t from = std::clamp(next_, least, posted);
   for (std::uint64_t at = from; at < posted; at += kPiece) pieces[place_of(at)] = !has_landed(at);
   for (std::uint64_t at = least; at < from; at += kPiece) pieces[place_of(at)] = !has_landed(at);
@@ -92,7 +93,7 @@ std::uint64_t StreamLook::landed_by_answer() const noexcept {
 bool StreamLook::is_foreign(StreamWord word, std::uint64_t offset) const noexcept {
   if (word.value() == 0) return false;  // as it was granted
   const std::uint64_t at = std::uint64_t{word.number} * Stream::kWordBytes;
-  return word.tag != stream_->tag() || at % Stream::kRingBytes != offset;
+  return word.tag != stream_->tag() || at % stream_->ring_bytes() != offset;
 }
 
 StreamLook::Found StreamLook::judge() const noexcept {

@@ -67,6 +67,10 @@ class StreamLook {
   /// Of each packet that may be under way, by its place in the ring.
   using Pieces = std::bitset<Stream::kPieces>;
 
+  /// Of the ring, for byte `at` of the row.
+  [[nodiscard]] std::size_t place_of(std::uint64_t at) const noexcept;
+  /// The byte of the row, among the ring's worth before `posted`, that goes to `place`.
+  [[nodiscard]] std::uint64_t byte_at(std::size_t place, std::uint64_t posted) const noexcept;
   [[nodiscard]] std::uint64_t word_at(std::uint64_t offset) const noexcept;
   [[nodiscard]] bool has_landed(std::uint64_t piece) const noexcept;
   [[nodiscard]] Pieces open(std::uint64_t posted) const noexcept;

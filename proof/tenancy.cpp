@@ -178,11 +178,11 @@ std::uint32_t Tenancy::next_tag() noexcept {
   return last_tag_;
 }
 
-/// Of a stream once all of its ring has been written, or its pages read.
+/// Of a stream once all of its ring has been written, and its pages read, as far as it does either.
 bool Tenancy::is_warm(const Client& client) const {
   if (const Stream* const stream = client.stream())
-    return stream->read_completed() >= Stream::kReadBytes &&
-           (stream->only_reads() || stream->completed() >= Stream::kRingBytes);
+    return (stream->stays_in_page() || stream->read_completed() >= Stream::kReadBytes) &&
+           (stream->only_reads() || stream->completed() >= stream->ring_bytes());
   const bool is_stopped = options_.drop && options_.drop->install == Install::Pre;
   return (is_stopped ? client.seen().posted : client.seen().writes) >= kWarmUpWrites;
 }

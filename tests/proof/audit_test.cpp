@@ -83,6 +83,17 @@ TEST(Audit, PromiseThatThePlanDoesNotRestOn_Holds) {
   EXPECT_TRUE(run("model,behaviour=a1-off=20us", "indirect+overlap").holds());
 }
 
+/// It serves nothing but the page that was written last: a fence under a load that always moves on,
+/// or reads in between, would never meet it.
+TEST(Audit, KeyThatADispatchCacheKeeps_IsFound) {
+  const PlanAudit found =
+      run("model,execution=stepped,behaviour=data-path-ns=1000+dispatch-cache=2000+"
+          "dispatch-cache-keeps-key",
+          "seed");
+  EXPECT_GT(found.changed + found.executed, 0u);
+  EXPECT_EQ(found.verdict(), AuditVerdict::Broken);
+}
+
 TEST(Audit, ReadsServedLate_AreFoundInWhatTheClientGot) {
   const PlanAudit found = run(std::string(kPending) + "+read-untracked", "nak-first");
   EXPECT_GT(found.read_late, 0u);
