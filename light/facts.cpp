@@ -34,9 +34,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EntryFact, shape, is_offered, is_installed, r
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProbeFact, probe, observed, verdict, as_seen)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlanFact, plan, revokes, torn_down, as_promised, median_ns,
                                    most_ns, failed_clients, status, client_median_ns,
-                                   client_uncertainty_ns, watched, served_late)
+                                   client_uncertainty_ns, watched, served_late, last_change_ns,
+                                   late_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FloorFact, is_run, points, other_endings, mechanism,
-                                                explanation, value, budget_fits, fits, why)
+                                                explanation, value, budget_fits, fits, why,
+                                                torn_down, served_late, last_change_ns, late_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PeerFact, is_run, vendor, part, firmware, leases,
                                                 reached, unreached_status, round_trip_ns,
                                                 clock_uncertainty_ns, ended, posted_late,
@@ -82,12 +84,16 @@ tl::unexpected<Error> malformed(std::string_view file, std::string_view what) {
   return fail(Errc::Malformed, std::string(file) + ": " + std::string(what));
 }
 
-/// What plans did not have before version 4: nobody else's clock, and nobody said what was watched.
-void complete_plans(nlohmann::json& facts) {
-  const auto complete = [](nlohmann::json& all) {
+/// What plans did not have: before version 4 nobody else's clock, and nobody said what was watched;
+/// before version 5 not when it changed.
+void complete_plans(nlohmann::json& facts, std::uint64_t version) {
+  std::vector<std::string> members;
+  if (version < 4) members = {"client_uncertainty_ns", "watched"};
+  if (version < 5) members.insert(members.end(), {"last_change_ns", "late_ns"});
+  const auto complete = [&members](nlohmann::json& all) {
     if (!all.contains("plans") || !all["plans"].is_array()) return;
     for (nlohmann::json& plan : all["plans"])
-      for (const char* const member : {"client_uncertainty_ns", "watched"})
+      for (const std::string& member : members)
         if (plan.is_object() && !plan.contains(member)) plan[member] = 0;
   };
   complete(facts);
@@ -343,7 +349,7 @@ Result<Facts> facts_from_json(std::string_view text, std::string_view file) {
       return malformed(file, "version " + std::to_string(version) + "; " +
                                  std::to_string(kOldestFacts) + " to " +
                                  std::to_string(kFactsVersion) + " are accepted");
-    if (version < 4) complete_plans(json);
+    complete_plans(json, version);
     const auto facts = json.get<Facts>();
     const std::string wrong = contradiction_in(facts);
     if (!wrong.empty()) return malformed(file, wrong);

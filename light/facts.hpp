@@ -14,7 +14,7 @@
 namespace portcullis::light {
 
 /// Of the text that a bundle keeps. A reader refuses a newer one.
-inline constexpr std::uint32_t kFactsVersion = 4;
+inline constexpr std::uint32_t kFactsVersion = 5;
 /// The oldest that is read; what it did not ask was not run.
 inline constexpr std::uint32_t kOldestFacts = 1;
 /// Of the text, which a reader holds as a tree of many times that.
@@ -117,6 +117,9 @@ struct PlanFact {
   std::uint64_t client_uncertainty_ns = 0;
   std::uint64_t watched = 0;      // regions that the plan left in view behind the outcome
   std::uint64_t served_late = 0;  // of them those that changed then
+  /// When the latest of those changes was seen: from the revoke, and from the outcome.
+  std::uint64_t last_change_ns = 0;
+  std::uint64_t late_ns = 0;
 };
 
 /// When a client that ignores the outcome fails, over ack timeouts and retry counts.
@@ -126,12 +129,18 @@ struct FloorFact {
   /// Clients that ended neither by a refusal nor by their budget; no points.
   std::uint64_t other_endings = 0;
   std::string mechanism = {};  // proof::FloorVerdict's
-  /// A fit that explains the points, where others do as well, and its own number (proof::FloorFit).
+  /// The fit that the mechanism names; where it names none, the plainest that explains the points;
+  /// and its own number (proof::FloorFit).
   std::string explanation = {};
   std::uint64_t value = 0;
   bool budget_fits = false;
   std::uint64_t fits = 0;  // explanations that do, of all that were tried
   std::string why = {};
+  // Of all its clients, as PlanFact has them; each region is watched.
+  std::uint64_t torn_down = 0;
+  std::uint64_t served_late = 0;
+  std::uint64_t last_change_ns = 0;
+  std::uint64_t late_ns = 0;
 };
 
 /// What a client on another host saw (--peer). Times from one of the two clocks to the other are as

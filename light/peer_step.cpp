@@ -34,12 +34,6 @@ constexpr std::uint64_t kWarmUpChanges = 3;
 /// On top of the time that the peer itself waits.
 constexpr std::uint64_t kWordMs = 5'000;
 
-/// One lease that the peer had, and what both ends saw of its end.
-struct Seen {
-  Revoked revoked;
-  std::uint64_t last_change_ns = 0;  // from the revoke; 0: none behind it
-};
-
 std::uint64_t since(std::uint64_t start, std::uint64_t then) {
   return then > start ? then - start : 0;
 }
@@ -142,9 +136,9 @@ class Asking {
 
   // ---- One lease -------------------------------------------------------------------------------
 
-  /// None: it was not granted, or its first WRITE did not arrive.
-  Result<std::optional<Seen>> revoke_one(service::SingleLease& lease, const lease::Plan& plan,
-                                         const service::LeaseTerms& terms) {
+  /// What both ends saw of its end. None: it was not granted, or its first WRITE did not arrive.
+  Result<std::optional<Revoked>> revoke_one(service::SingleLease& lease, const lease::Plan& plan,
+                                            const service::LeaseTerms& terms) {
     const std::uint64_t number = ++asked_;
     PORTCULLIS_TRY(channel_->send_line(exchange::sweep_point(number)));
     PORTCULLIS_TRY_ASSIGN(const std::string line, hear(options_->answer_ms));
@@ -165,7 +159,7 @@ class Asking {
       leave(fmt::format("plan {}: the first WRITE to a lease did not arrive", plan.full_name()));
       return std::nullopt;
     }
-    PORTCULLIS_TRY_ASSIGN(const Seen seen, revoke_under_load(lease, plan, number, watching));
+    PORTCULLIS_TRY_ASSIGN(const Revoked seen, revoke_under_load(lease, plan, number, watching));
     auto down = lease.manager().tear_down();
     if (!down && plan.best_outcome() == lease::Outcome::TornDown)
       return forward_error(std::move(down));
@@ -182,8 +176,8 @@ class Asking {
     return ready.status == 0;
   }
 
-  Result<Seen> revoke_under_load(service::SingleLease& lease, const lease::Plan& plan,
-                                 std::uint64_t number, Watching& watching) {
+  Result<Revoked> revoke_under_load(service::SingleLease& lease, const lease::Plan& plan,
+                                    std::uint64_t number, Watching& watching) {
     PORTCULLIS_TRY_ASSIGN(const ClockOffset before, look_at_clock());
     const std::uint64_t limit_ms = options_->patience_ms + kTrafficMs;
     const std::uint64_t went_ns = now();
@@ -208,14 +202,14 @@ class Asking {
     PORTCULLIS_TRY(check_limit(told, limit_ms, went_ns));
     const bool is_served_late = is_watched && watching.region().first_difference().has_value();
     note(told, offset, answer.outcome, outcome_ns, is_served_late || !is_watched);
-    Seen seen{.revoked = {.outcome = answer.outcome,
-                          .outcome_ns = outcome_ns - revoke_ns,
-                          .failure_ns = {},
-                          .status = told.status,
-                          .is_watched = is_watched,
-                          .is_served_late = is_served_late},
-              .last_change_ns = since(revoke_ns, watching.region().last_change_ns())};
-    PORTCULLIS_TRY(take_failure(told, offset, revoke_ns, seen.revoked));
+    Revoked seen{.outcome = answer.outcome,
+                 .outcome_ns = outcome_ns - revoke_ns,
+                 .failure_ns = {},
+                 .status = told.status,
+                 .is_watched = is_watched,
+                 .is_served_late = is_served_late,
+                 .last_change_ns = since(revoke_ns, watching.region().last_change_ns())};
+    PORTCULLIS_TRY(take_failure(told, offset, revoke_ns, seen));
     return seen;
   }
 
@@ -320,7 +314,7 @@ class Asking {
       if (lease == nullptr) break;
       PORTCULLIS_TRY_ASSIGN(const auto seen, revoke_one(*lease, plan, terms));
       if (!seen) break;
-      tally.add(seen->revoked);
+      tally.add(*seen);
     }
     to = tally.fact();
     return {};
@@ -334,10 +328,9 @@ class Asking {
       if (lease == nullptr) return {};
       PORTCULLIS_TRY_ASSIGN(const auto seen, revoke_one(*lease, lease::seed_plan(), terms));
       if (!seen) return {};
-      tally.add(seen->revoked, {.timeout = timeout,
-                                .retry = retry,
-                                .deadline_ns = options_->patience_ms * kNsPerMs,
-                                .last_change_ns = seen->last_change_ns});
+      tally.add(
+          *seen,
+          {.timeout = timeout, .retry = retry, .deadline_ns = options_->patience_ms * kNsPerMs});
     }
     to_->floor = tally.fact();
     return {};

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/clock.hpp"
+#include "light/late.hpp"
 #include "light/revoke_steps.hpp"
 #include "pmd/port.hpp"
 
@@ -17,6 +18,7 @@ using Words = std::vector<std::string>;
 
 /// Most that the model's switch takes.
 constexpr std::uint64_t kMostDataPathNs = 60 * kNsPerSecond;
+constexpr std::uint64_t kMostCacheMs = 600'000;
 
 template <class Fact>
 const Fact* find(const std::vector<Fact>& all, std::string Fact::*member, std::string_view name) {
@@ -64,11 +66,46 @@ bool wrote_late(const Facts& facts, std::string_view plan) {
   return audit != nullptr && audit->late_writes != 0;
 }
 
+/// As loopback has it, for all that the model knows: a round trip there is one way.
+std::uint64_t path_of(const Facts& facts) {
+  return std::min(facts.loopback.median_ns, kMostDataPathNs);
+}
+
+/// The model's dispatch cache, which begins with 2ERR_QP, does the same: the device served behind
+/// the outcome. What is late by less was on its way.
+bool is_of_cache(const Facts& facts, const LateRegions& late) {
+  return late.is_silenced_first && late.is_served(path_of(facts));
+}
+
+/// What changed behind an outcome changes in the model too, whatever the audit met.
+bool changed_late(const Facts& facts, KeyStep key_step) {
+  return std::ranges::any_of(late_regions(facts), [&](const LateRegions& late) {
+    return late.key_step == key_step && !is_of_cache(facts, late);
+  });
+}
+
+/// Where no loopback was asked, so much later than its key check memory was touched at least; 0:
+/// nothing on its way was late.
+std::uint64_t late_on_its_way_ns(const Facts& facts) {
+  constexpr std::uint64_t kAssumedNs = 1000;  // an audit does not say how late
+  const bool is_audited_late = std::ranges::any_of(facts.audits, [](const AuditFact& audit) {
+    return audit.late_writes + audit.late_reads != 0;
+  });
+  std::uint64_t most_ns = is_audited_late ? kAssumedNs : 0;
+  for (const LateRegions& late : late_regions(facts))
+    if (!is_of_cache(facts, late))
+      most_ns = std::max(most_ns, std::clamp<std::uint64_t>(late.late_ns, 1, kMostDataPathNs));
+  return most_ns;
+}
+
 /// Which of the promises are kept.
 void add_promises(const Facts& facts, Words& words) {
-  if (wrote_late(facts, "nak-first")) words.emplace_back("a1-off");
-  if (wrote_late(facts, "umr")) words.emplace_back("a2-off");
-  if (wrote_late(facts, "indirect")) words.emplace_back("a6-off");
+  if (wrote_late(facts, "nak-first") || changed_late(facts, KeyStep::Destroy))
+    words.emplace_back("a1-off");
+  if (wrote_late(facts, "umr") || changed_late(facts, KeyStep::Umr)) words.emplace_back("a2-off");
+  if (changed_late(facts, KeyStep::None)) words.emplace_back("a5-off");
+  if (wrote_late(facts, "indirect") || changed_late(facts, KeyStep::DestroyAll))
+    words.emplace_back("a6-off");
   // Where WRITEs are not late either the fence waits for them, and for READs it does not.
   const bool reads_alone = std::ranges::any_of(facts.audits, [](const AuditFact& audit) {
     return audit.late_reads != 0 && audit.late_writes == 0;
@@ -103,32 +140,54 @@ bool is_nak_behind_error(const Facts& facts) {
 
 constexpr std::uint64_t kAssumedCacheNs = 500 * kNsPerMs;
 
-/// How long requesters and a dispatch cache go on. Times of the floor count from the revoke, whose
-/// first command is 2ERR_QP.
-void add_patience(const Facts& facts, Words& words) {
-  const FloorFact& floor = facts.floor;
-  const auto* const first = find(facts.commands, &CommandFact::command, "2ERR_QP");
-  const std::uint64_t before_ns = first == nullptr ? 0 : first->median_ns;
-  const std::uint64_t ms = whole_ms(floor.value - std::min(floor.value, before_ns));
-  if (is_nak_behind_error(facts)) {
-    // It answered behind 2ERR_QP; how long it would have, the key's end hides. What a plan without
-    // that end took beyond the cache is the requester's.
-    words.push_back(fmt::format("dispatch-cache={}", kAssumedCacheNs / kNsPerMs));
-    add_patience_of_plans(facts, before_ns + kAssumedCacheNs, words);
-    return;
+/// How long a cache that keeps the key served at least, from 2ERR_QP on; 0: nothing says that there
+/// is one. Whole milliseconds, as the switch has them.
+std::uint64_t served_ms(const Facts& facts, std::uint64_t before_ns) {
+  std::uint64_t most_ms = 0;
+  for (const LateRegions& late : late_regions(facts)) {
+    if (!is_of_cache(facts, late)) continue;
+    // What is seen last was let through before that.
+    const std::uint64_t less_ns = std::min(late.last_change_ns, before_ns + path_of(facts));
+    const std::uint64_t ms = (late.last_change_ns - less_ns + kNsPerMs - 1) / kNsPerMs;
+    most_ms = std::clamp<std::uint64_t>(ms, std::max<std::uint64_t>(most_ms, 1), kMostCacheMs);
   }
-  if (floor.explanation == "cache plus budget" && ms != 0)
-    words.push_back(fmt::format("dispatch-cache={}", ms));
-  const bool is_served_late =
-      std::ranges::any_of(facts.plans, [](const PlanFact& plan) { return plan.served_late != 0; });
-  if (floor.explanation == "cache plus budget" && is_served_late)
-    words.emplace_back("dispatch-cache-keeps-key");
+  return most_ms;
+}
+
+/// Of requesters alone, once nobody serves them: `before_ns` after the revoke.
+void add_patience_of_floor(const Facts& facts, std::uint64_t before_ns, Words& words) {
+  const FloorFact& floor = facts.floor;
+  const std::uint64_t ms = whole_ms(floor.value - std::min(floor.value, before_ns));
   if (floor.explanation == "minimum timeout, budget")
     words.push_back(fmt::format("min-ack-timeout={}", floor.value));
   if (floor.explanation == "fixed total" && ms != 0)
     words.push_back(fmt::format("retx-total={}", ms));
   if (floor.explanation == "budget without the last timeout") words.emplace_back("retry-total=7T");
   if (floor.explanation.empty()) add_patience_of_plans(facts, before_ns, words);
+}
+
+/// How long requesters and a dispatch cache go on. Times of the floor count from the revoke, whose
+/// first command is 2ERR_QP.
+void add_patience(const Facts& facts, Words& words) {
+  const FloorFact& floor = facts.floor;
+  const auto* const first = find(facts.commands, &CommandFact::command, "2ERR_QP");
+  const std::uint64_t before_ns = first == nullptr ? 0 : first->median_ns;
+  const std::uint64_t kept_ms = served_ms(facts, before_ns);
+  std::uint64_t cache_ms = kept_ms;
+  // It answered behind 2ERR_QP; how long it would have, the key's end hides. What a plan without
+  // that end took beyond the cache is the requester's.
+  const bool is_hidden = is_nak_behind_error(facts);
+  if (is_hidden) cache_ms = std::max(cache_ms, kAssumedCacheNs / kNsPerMs);
+  // That it began late enough to be seen in the times alone.
+  if (cache_ms == 0 && floor.explanation == "cache plus budget")
+    cache_ms = whole_ms(floor.value - std::min(floor.value, before_ns));
+  if (cache_ms != 0) words.push_back(fmt::format("dispatch-cache={}", cache_ms));
+  if (kept_ms != 0) words.emplace_back("dispatch-cache-keeps-key");
+  const std::uint64_t patient_from_ns = before_ns + cache_ms * kNsPerMs;
+  if (is_hidden)
+    add_patience_of_plans(facts, patient_from_ns, words);
+  else
+    add_patience_of_floor(facts, patient_from_ns, words);
 }
 
 bool arrives(const Facts& facts, std::string_view way) {
@@ -172,9 +231,10 @@ std::vector<std::string> behaviours_of(const Facts& facts, const trace::ProfileB
   if (commands.pages_given() != 0 &&
       commands.pages_given() * kObjectsPerPage >= commands.objects_made())
     words.emplace_back("page-starved");
-  // A round trip over loopback is one way there, for all that the model knows.
-  const std::uint64_t path_ns = std::min(facts.loopback.median_ns, kMostDataPathNs);
-  if (path_ns != 0) words.push_back(fmt::format("data-path-ns={}", path_ns));
+  if (const std::uint64_t path_ns = path_of(facts); path_ns != 0)
+    words.push_back(fmt::format("data-path-ns={}", path_ns));
+  else if (const std::uint64_t late_ns = late_on_its_way_ns(facts); late_ns != 0)
+    words.push_back(fmt::format("data-path-ns={}", late_ns));
   add_port(facts, words);
   add_keys(facts, words);
   add_steering(facts, commands, words);

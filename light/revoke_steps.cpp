@@ -65,6 +65,27 @@ Result<Seen> revoke_one(proof::Session& session, const lease::Plan& plan,
   return seen;
 }
 
+template <class Fact>
+void note_late(const Revoked& one, Fact& to) {
+  if (!one.is_served_late) return;
+  ++to.served_late;
+  to.last_change_ns = std::max(to.last_change_ns, one.last_change_ns);
+  to.late_ns = std::max(to.late_ns, one.late_ns());
+}
+
+/// The one that the verdict names. Of several that fit alike the plainer one is meant: a fixed
+/// total below every budget is a least total as well.
+proof::FloorFit explanation_of(const proof::FloorVerdict& verdict) {
+  const auto named =
+      std::ranges::find(verdict.fits, verdict.mechanism, &proof::FloorFit::mechanism);
+  if (named != verdict.fits.end()) return *named;
+  proof::FloorFit plainest;
+  for (const proof::FloorFit& fit : verdict.fits)
+    if (fit.is_accepted && (plainest.mechanism.empty() || fit.mechanism == "fixed total"))
+      plainest = fit;
+  return plainest;
+}
+
 }  // namespace
 
 void PlanTally::add(const Revoked& one) {
@@ -72,7 +93,7 @@ void PlanTally::add(const Revoked& one) {
   if (one.outcome == lease::Outcome::TornDown) ++fact_.torn_down;
   if (one.outcome == best_) ++fact_.as_promised;
   if (one.is_watched) ++fact_.watched;
-  if (one.is_served_late) ++fact_.served_late;
+  note_late(one, fact_);
   outcome_.record(one.outcome_ns);
   if (!one.failure_ns) return;
   failure_.record(*one.failure_ns);
@@ -93,37 +114,37 @@ PlanFact PlanTally::fact() const {
 }
 
 void FloorTally::add(const Revoked& one, proof::FloorPoint terms) {
+  if (one.outcome == lease::Outcome::TornDown) ++counted_.torn_down;
+  note_late(one, counted_);
   terms.is_nak = one.failure_ns && !one.is_served_late && is_refusal(one.status);
   if (one.failure_ns && !terms.is_nak && one.status != prm::number(prm::WcStatus::RETRY_EXC_ERR)) {
-    ++other_endings_;
+    ++counted_.other_endings;
     return;
   }
   terms.failure_ns = one.failure_ns;
   terms.uncertainty_ns = one.failure_uncertainty_ns;
   terms.is_served_late = one.is_served_late;
+  terms.last_change_ns = one.last_change_ns;
   terms.outcome_ns = one.outcome_ns;
   points_.push_back(terms);
 }
 
 FloorFact FloorTally::fact() const {
-  if (points_.empty()) return {.other_endings = other_endings_};
+  FloorFact fact = counted_;
+  if (points_.empty()) return fact;
   const proof::FloorVerdict verdict = proof::explain_floor(points_);
   const auto fits = std::ranges::count_if(verdict.fits, &proof::FloorFit::is_accepted);
   const auto budget = std::ranges::find(verdict.fits, "budget", &proof::FloorFit::mechanism);
-  // A fixed total below every budget is a least total as well: the plainer one is meant.
-  proof::FloorFit explanation;
-  for (const proof::FloorFit& fit : verdict.fits)
-    if (fit.is_accepted && (explanation.mechanism.empty() || fit.mechanism == "fixed total"))
-      explanation = fit;
-  return {.is_run = true,
-          .points = points_.size(),
-          .other_endings = other_endings_,
-          .mechanism = verdict.mechanism,
-          .explanation = explanation.mechanism,
-          .value = explanation.value,
-          .budget_fits = budget != verdict.fits.end() && budget->is_possible,
-          .fits = static_cast<std::uint64_t>(fits),
-          .why = verdict.why};
+  const proof::FloorFit explanation = explanation_of(verdict);
+  fact.is_run = true;
+  fact.points = points_.size();
+  fact.mechanism = verdict.mechanism;
+  fact.explanation = explanation.mechanism;
+  fact.value = explanation.value;
+  fact.budget_fits = budget != verdict.fits.end() && budget->is_possible;
+  fact.fits = static_cast<std::uint64_t>(fits);
+  fact.why = verdict.why;
+  return fact;
 }
 
 Result<PlanFact> revoke_by(proof::Session& session, const lease::Plan& plan,
@@ -137,7 +158,8 @@ Result<PlanFact> revoke_by(proof::Session& session, const lease::Plan& plan,
                .failure_ns = seen.failure_ns,
                .status = seen.status,
                .is_watched = plan.has_grace,
-               .is_served_late = seen.is_served_late});
+               .is_served_late = seen.is_served_late,
+               .last_change_ns = seen.last_change_ns});
   }
   return tally.fact();
 }
@@ -152,14 +174,14 @@ Result<void> ask_floor(proof::Session& session, unsigned timeout, unsigned retry
   PORTCULLIS_TRY_ASSIGN(const Seen seen, revoke_one(session, lease::seed_plan(),
                                                     {.timeout = static_cast<std::uint8_t>(timeout),
                                                      .retry = static_cast<std::uint8_t>(retry)}));
-  to.add({.outcome_ns = seen.outcome_ns,
+  to.add({.outcome = seen.verdict->outcome,
+          .outcome_ns = seen.outcome_ns,
           .failure_ns = seen.failure_ns,
           .status = seen.status,
-          .is_served_late = seen.is_served_late},
-         {.timeout = timeout,
-          .retry = retry,
-          .deadline_ns = kPatienceNs,
-          .last_change_ns = seen.last_change_ns});
+          .is_watched = true,
+          .is_served_late = seen.is_served_late,
+          .last_change_ns = seen.last_change_ns},
+         {.timeout = timeout, .retry = retry, .deadline_ns = kPatienceNs});
   return {};
 }
 

@@ -32,6 +32,12 @@ struct Revoked {
   int status = 0;                                // of that failure; ibv_wc_status
   bool is_watched = false;                       // the plan left the region in view
   bool is_served_late = false;                   // which changed after the outcome
+  std::uint64_t last_change_ns = 0;              // of the region; 0: none after the revoke
+
+  /// When that was behind the outcome.
+  [[nodiscard]] std::uint64_t late_ns() const noexcept {
+    return is_served_late && last_change_ns > outcome_ns ? last_change_ns - outcome_ns : 0;
+  }
 };
 
 /// Leases revoked by one plan, counted.
@@ -66,7 +72,7 @@ class FloorTally {
 
  private:
   std::vector<proof::FloorPoint> points_;
-  std::uint64_t other_endings_ = 0;
+  FloorFact counted_;
 };
 
 /// `revokes` leases, one after the other. An error is of anything but the revoke's own outcome.

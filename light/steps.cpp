@@ -147,13 +147,10 @@ class Run {
   Result<void> bring_up() {
     PORTCULLIS_TRY_ASSIGN(auto* const session, open());
     DeviceFact& device = facts_.device;
-    device.clock = session->device().clock.name();
     device.firmware = session->driver().firmware_version();
     device.board = session->driver().board_id();
     device.is_emulated = device.is_emulated || session->driver().is_emulated();
     const auto* const function = session->device().function;
-    device.is_virtual_function = is_virtual_function(*session);
-    device.is_ethernet = session->context().caps.port_type == prm::number(prm::PortType::ETH);
     PORTCULLIS_TRY_ASSIGN(const auto port, pmd::query_port_state(*session->context().commands));
     device.link_up = port.link_up;
     device.frame_bytes = session->context().frame_bytes;
@@ -274,6 +271,9 @@ class Run {
 
   Result<void> audit() {
     const auto offered = lease::names_of_plans(options_->device.is_kept());
+    // Which opens the device itself; by what clock its look took what it took is said all the same.
+    if (facts_.device.clock.empty()) PORTCULLIS_TRY(open());
+    session_.reset();
     std::vector<std::string> names;
     for (const std::string_view name : kAudited)
       if (std::ranges::find(offered, name) != offered.end()) names.emplace_back(name);
@@ -325,6 +325,11 @@ class Run {
   [[nodiscard]] Result<proof::Session*> open() {
     session_.reset();
     PORTCULLIS_TRY_ASSIGN(session_, proof::Session::open(options_->device, session_options_));
+    // What conclusions of any step go by, also where step bring-up is left out.
+    facts_.device.clock = session_->device().clock.name();
+    facts_.device.is_virtual_function = is_virtual_function(*session_);
+    facts_.device.is_ethernet =
+        session_->context().caps.port_type == prm::number(prm::PortType::ETH);
     return session_.get();
   }
 

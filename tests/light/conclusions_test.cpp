@@ -18,6 +18,7 @@ namespace portcullis::light {
 
 namespace {
 
+using ::testing::HasSubstr;
 using testing::light_of;
 using testing::of;
 
@@ -220,6 +221,37 @@ TEST(Conclusions, OtherQpThatMetSilence_SaysNothingOfItsKey) {
   EXPECT_EQ(of(facts, "mkc-qpn-checked").answer, Answer::Undecided);
   facts.key.other_qp_served = true;
   EXPECT_EQ(of(facts, "mkc-qpn-checked").answer, Answer::Refuted);
+}
+
+constexpr const char* kKeyThatIsKept =
+    "model,behaviour=data-path-ns=1000+dispatch-cache=20+dispatch-cache-keeps-key";
+
+/// An audit that held is of its own load alone.
+TEST(Conclusions, MemoryThatChangedUnderADeadKey_RefutesA1WhateverTheAuditMet) {
+  const Facts facts = light_of(kKeyThatIsKept, "plans,audit");
+  EXPECT_EQ(of(facts, "unchanged").answer, Answer::Refuted);
+  EXPECT_EQ(of(facts, "A1").answer, Answer::Refuted);
+  EXPECT_THAT(of(facts, "A1").why, HasSubstr("plan seed: 2 of 2 regions"));
+  EXPECT_EQ(of(facts, "A2").answer, Answer::Confirmed);
+}
+
+TEST(Conclusions, MemoryThatChangedInTheFloorAlone_RefutesBoth) {
+  const Facts facts = light_of(kKeyThatIsKept, "floor");
+  EXPECT_EQ(of(facts, "unchanged").answer, Answer::Refuted);
+  EXPECT_EQ(of(facts, "A1").answer, Answer::Refuted);
+}
+
+TEST(Conclusions, MemoryThatChangedBehindAnotherOutcome_SaysNothingOfTheKey) {
+  Facts facts = light_of("model,behaviour=data-path-ns=20000", "plans,audit");
+  facts.plans.front().torn_down = 0;
+  facts.plans.front().served_late = 2;
+  EXPECT_EQ(of(facts, "unchanged").answer, Answer::Refuted);
+  EXPECT_EQ(of(facts, "A1").answer, Answer::Undecided);
+}
+
+TEST(Conclusions, AuditWithoutStepBringUp_SaysByWhichClockItLooked) {
+  const Facts facts = light_of("model,behaviour=data-path-ns=20000", "audit");
+  EXPECT_THAT(of(facts, "A1").why, HasSubstr("no time on a virtual clock"));
 }
 
 TEST(Conclusions, RefutedPromise_IsTold) {
