@@ -61,6 +61,8 @@ std::string text_of(const CommandFact& command) {
 std::vector<Difference> compare(const Facts& a, const Facts& b) {
   Comparison found;
   found.add("device", a.device.kind, b.device.kind);
+  found.add("emulated", a.device.is_emulated ? "a model, not a card" : "no",
+            b.device.is_emulated ? "a model, not a card" : "no");
   found.add("firmware", a.device.firmware, b.device.firmware);
   found.add("board", a.device.board, b.device.board);
   found.add("port", a.device.is_ethernet ? "Ethernet" : "InfiniBand",
@@ -80,8 +82,9 @@ std::vector<Difference> compare(const Facts& a, const Facts& b) {
                 [](const ReachFact& fact) { return fact.met; });
   found.add_all("entry", a.entries, b.entries, &EntryFact::shape,
                 [](const EntryFact& entry) { return text_of(entry); });
-  found.add_all("probe", a.probes, b.probes, &ProbeFact::probe,
-                [](const ProbeFact& probe) { return probe.verdict; });
+  found.add_all("probe", a.probes, b.probes, &ProbeFact::probe, [](const ProbeFact& probe) {
+    return probe.refusal.empty() ? probe.verdict : "refused: " + probe.refusal;
+  });
   found.add_all("plan", a.plans, b.plans, &PlanFact::plan,
                 [](const PlanFact& plan) { return text_of(plan); });
   found.add_all("command", a.commands, b.commands, &CommandFact::command,

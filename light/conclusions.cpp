@@ -122,7 +122,14 @@ Said a7(const Facts& /*facts*/) { return not_run("no step drains a function unde
 
 Said own_address(const Facts& facts) {
   if (!facts.loopback.is_run) return of_step(facts, "loopback");
-  if (facts.loopback.short_write && facts.loopback.long_write)
+  const bool arrives = facts.loopback.short_write && facts.loopback.long_write;
+  const StepFact* const step = facts.step("loopback");
+  if (arrives && step != nullptr && step->state == "failed")
+    return either(fmt::format("WRITEs of one packet and of several did, and {} more; then: {}",
+                              facts.loopback.writes, step->why));
+  if (arrives && facts.loopback.writes == 0)
+    return yes("WRITEs of one packet and of several; none more was timed");
+  if (arrives)
     return yes(fmt::format("WRITEs of one packet and of several; {} more took {} ns by the median",
                            facts.loopback.writes, facts.loopback.median_ns));
   const std::string why = "a WRITE met " + facts.loopback.met;
@@ -135,6 +142,12 @@ Said own_address(const Facts& facts) {
 /// Of one way alone.
 Said of_way(const Facts& facts, std::string_view way) {
   const auto* const fact = find(facts.reach, &ReachFact::way, way);
+  const StepFact* const step = facts.step("reach");
+  if (fact == nullptr && way == kForcedWayWithoutLink && step != nullptr && step->state == "done")
+    return not_run(!facts.device.is_ethernet
+                       ? "the link of an InfiniBand port is the subnet manager's, and stays up"
+                   : facts.device.is_virtual_function ? "a VF has no link of its own to take down"
+                                                      : "the link was not taken down");
   if (fact == nullptr) return of_step(facts, "reach");
   if (fact->met.starts_with("not sent")) return not_run(fact->met);
   return fact->met == kArrived ? yes("a WRITE arrived") : no("a WRITE met " + fact->met);
@@ -185,8 +198,14 @@ Said key_checks_qpn(const Facts& facts) {
 Said of_probe(const Facts& facts, std::string_view name) {
   const auto* const probe = find(facts.probes, &ProbeFact::probe, name);
   if (probe == nullptr) return of_step(facts, "probes");
+  if (!probe->refusal.empty()) return not_run(probe->refusal);
   const std::string why = probe->observed + ": " + probe->verdict;
   return probe->as_seen ? yes(why) : no(why);
+}
+
+Said nic_rx_bypassed(const Facts& facts) {
+  if (!facts.device.is_ethernet) return not_run("an InfiniBand port carries no RoCE packet");
+  return of_probe(facts, "nic-rx-drop");
 }
 
 /// `what` is sent to a connection that the entry is the first to see.
@@ -208,6 +227,9 @@ Said bth_opcode(const Facts& facts) {
   return of_entry(facts, "opcode", "a WRITE of one packet, whose opcode the entry names,");
 }
 
+/// It was taken, and the WRITE that asked of it told nothing.
+bool is_unlearnt(const EntryFact& entry) { return entry.is_installed && !entry.refusal.empty(); }
+
 /// Of whichever entry stops a new connection: what a running one meets.
 Said hot_qp(const Facts& facts) {
   const auto stops = std::ranges::find_if(facts.entries, [](const EntryFact& entry) {
@@ -215,6 +237,10 @@ Said hot_qp(const Facts& facts) {
   });
   if (stops == facts.entries.end()) {
     if (facts.entries.empty()) return of_step(facts, "entries");
+    const auto unlearnt = std::ranges::find_if(facts.entries, &is_unlearnt);
+    if (unlearnt != facts.entries.end())
+      return not_run(fmt::format("of entry {} was not learnt whether it stops a new one: {}",
+                                 unlearnt->shape, unlearnt->refusal));
     return not_run("no entry stops even a new connection");
   }
   return stops->stops_running
@@ -310,8 +336,7 @@ Said is_budget(const FloorFact& floor, const std::string& beside) {
   if (floor.mechanism == "budget without the last timeout") return either(why);
   const bool is_another = floor.mechanism != "undecided" && floor.mechanism != "censored";
   if (is_another) return no(why);
-  // Which of several others it is stays open; that it is not the budget does not.
-  return floor.fits != 0 && !floor.budget_fits ? no("another mechanism: " + why) : either(why);
+  return either(why);
 }
 
 /// Where no client's end says anything of a floor.
@@ -398,7 +423,7 @@ constexpr std::array kRows{
     Row{"rdma-rx-in-path", "a DROP entry of RDMA_RX that matches everything stops WRITEs",
         kSteering, [](const Facts& facts) { return of_probe(facts, "rdma-rx-catchall-drop"); }},
     Row{"nic-rx-bypassed", "RoCE packets do not meet a DROP entry of NIC_RX", kSteering,
-        [](const Facts& facts) { return of_probe(facts, "nic-rx-drop"); }},
+        &nic_rx_bypassed},
     Row{"bth-opcode", "an entry on bth_opcode stops a new connection", kSteering, &bth_opcode},
     Row{"bth-dst-qp", "an entry on bth_dst_qp stops a new connection", kSteering, &dst_qp},
     Row{"running-qp", "an entry stops a connection that runs", kSteering, &hot_qp},

@@ -12,6 +12,7 @@
 #include <span>
 #include <utility>
 
+#include "lease/fence_plan.hpp"
 #include "proof/floor_fit.hpp"
 
 namespace portcullis::light {
@@ -31,7 +32,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KeyFact, is_run, takes_qpn, refusal, own_qp_s
                                    other_qp_served, other_qp_refused)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EntryFact, shape, is_offered, is_installed, refusal, stops_new,
                                    stops_running, recovers)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProbeFact, probe, observed, verdict, as_seen)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ProbeFact, probe, observed, verdict, as_seen,
+                                                refusal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlanFact, plan, revokes, torn_down, as_promised, median_ns,
                                    most_ns, failed_clients, status, client_median_ns,
                                    client_uncertainty_ns, watched, served_late, last_change_ns,
@@ -136,6 +138,13 @@ class Values {
         value.is_number_unsigned() || (value.is_number_integer() && member_ == "status");
     if (value.is_number() && !is_whole)
       note(value.dump().substr(0, kShownOfMember) + "; a whole number is accepted");
+    // Of time and of everything else that is counted more than any run can have.
+    constexpr std::uint64_t kMostNs = 1'000'000'000'000'000;
+    constexpr std::uint64_t kMostCount = std::uint64_t{1} << 40;
+    const std::uint64_t most =
+        member_.ends_with("_ns") || member_ == "value" ? kMostNs : kMostCount;
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() > most)
+      note(value.dump() + "; at most " + std::to_string(most) + " is accepted");
     if (value.is_string()) make_plain(value.get_ref<std::string&>());
   }
 
@@ -197,6 +206,11 @@ void look_at(const std::string& at, const std::vector<PlanFact>& plans, Contradi
     const std::string name = at + " " + plan.plan;
     found.falling(name, {{"revokes", plan.revokes}, {"torn_down", plan.torn_down}});
     found.falling(name, {{"revokes", plan.revokes}, {"as_promised", plan.as_promised}});
+    const auto known = lease::parse_plan(plan.plan);
+    const bool promises_torn_down = known && known->best_outcome() == lease::Outcome::TornDown;
+    found.never(promises_torn_down && plan.as_promised != plan.torn_down,
+                name + ": as_promised " + std::to_string(plan.as_promised) +
+                    "; as many as torn_down, " + std::to_string(plan.torn_down) + ", are accepted");
     found.falling(name, {{"revokes", plan.revokes}, {"failed_clients", plan.failed_clients}});
     found.falling(
         name,
@@ -215,6 +229,11 @@ void look_at(const std::string& at, const FloorFact& floor, Contradictions& foun
   const bool has_fits = !floor.explanation.empty();
   found.never(has_fits && floor.mechanism == "budget" && !floor.budget_fits,
               at + ": mechanism \"budget\" beside budget_fits false");
+  const bool names_fit =
+      floor.mechanism != "nak" && floor.mechanism != "censored" && floor.mechanism != "undecided";
+  found.never(has_fits && names_fit && floor.explanation != floor.mechanism,
+              at + ": explanation \"" + floor.explanation.substr(0, 64) + "\" beside mechanism \"" +
+                  floor.mechanism + "\"");
   found.never(floor.budget_fits && floor.mechanism == "nak",
               at + ": mechanism \"nak\" beside budget_fits true");
 }
@@ -240,10 +259,10 @@ void look_at(const AuditFact& audit, Contradictions& found) {
   constexpr std::array<std::string_view, 3> kVerdicts{"held", "broken", "no evidence"};
   const std::string name = "audit " + audit.plan;
   found.one_of(name + ": verdict", audit.verdict, kVerdicts);
-  for (const Count& each :
-       {Count{"under_load", audit.under_load}, Count{"watched", audit.watched},
-        Count{"late_writes", audit.late_writes}, Count{"late_reads", audit.late_reads},
-        Count{"fell_back", audit.fell_back}})
+  for (const Count& each : {Count{"under_load", audit.under_load}, Count{"watched", audit.watched},
+                            Count{"late_writes", audit.late_writes},
+                            Count{"late_reads", audit.late_reads}, Count{"foreign", audit.foreign},
+                            Count{"executed", audit.executed}, Count{"fell_back", audit.fell_back}})
     found.falling(name, {{"fences", audit.fences}, each});
   found.falling(name,
                 {{"look_most_ns", audit.look_most_ns}, {"look_median_ns", audit.look_median_ns}});
@@ -300,6 +319,9 @@ std::string contradiction_in(const Facts& facts) {
                                    {"p99_ns", each.p99_ns == 0 ? each.median_ns : each.p99_ns},
                                    {"median_ns", each.median_ns},
                                    {"least_ns", each.least_ns}});
+  found.never(facts.loopback.writes == 0 && facts.loopback.median_ns != 0,
+              "loopback: median_ns " + std::to_string(facts.loopback.median_ns) +
+                  " of writes 0; none is accepted");
   found.falling("loopback",
                 {{"most_ns", facts.loopback.most_ns}, {"median_ns", facts.loopback.median_ns}});
   look_at("plan", facts.plans, found);

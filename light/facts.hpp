@@ -99,7 +99,8 @@ struct ProbeFact {
   std::string probe = {};
   std::string observed = {};
   std::string verdict = {};
-  bool as_seen = false;  // as the floor document has it
+  bool as_seen = false;      // as the floor document has it
+  std::string refusal = {};  // why it could not be asked; the rest says nothing then
 };
 
 /// Leases revoked by one plan, one at a time, each under a client's WRITEs.

@@ -35,15 +35,30 @@ bool is_inert(const Facts& facts, std::string_view shape) {
   return entry != nullptr && entry->is_installed && entry->refusal.empty() && !entry->stops_new;
 }
 
-void add_steering(const Facts& facts, const trace::ProfileBuilder& commands, Words& words) {
+bool is_rdma_rx_in_path(const Facts& facts) {
   const auto* const catchall = find(facts.probes, &ProbeFact::probe, "rdma-rx-catchall-drop");
-  const bool is_in_path = (catchall != nullptr && catchall->as_seen) ||
-                          std::ranges::any_of(facts.entries, [](const EntryFact& entry) {
-                            return entry.stops_new && entry.recovers;
-                          });
+  return (catchall != nullptr && catchall->as_seen) ||
+         std::ranges::any_of(facts.entries, [](const EntryFact& entry) {
+           return entry.stops_new && entry.recovers;
+         });
+}
+
+/// Something was asked that would have shown it, and nothing answered.
+bool is_path_unlearnt(const Facts& facts) {
+  const auto* const catchall = find(facts.probes, &ProbeFact::probe, "rdma-rx-catchall-drop");
+  const bool is_answered = catchall != nullptr && catchall->refusal.empty();
+  return !is_answered && !is_rdma_rx_in_path(facts) &&
+         std::ranges::any_of(facts.entries, [](const EntryFact& entry) {
+           return entry.is_installed && !entry.refusal.empty();
+         });
+}
+
+void add_steering(const Facts& facts, const trace::ProfileBuilder& commands, Words& words) {
+  const bool is_in_path = is_rdma_rx_in_path(facts);
   if (is_in_path) words.emplace_back("rdma-rx-in-path");
   const auto* const nic = find(facts.probes, &ProbeFact::probe, "nic-rx-drop");
-  if (nic != nullptr && nic->as_seen) words.emplace_back("nic-rx-bypassed-for-roce");
+  if (facts.device.is_ethernet && nic != nullptr && nic->as_seen)
+    words.emplace_back("nic-rx-bypassed-for-roce");
   const auto* const table = find(facts.probes, &ProbeFact::probe, "rdma-rx-ft");
   if (table != nullptr && table->verdict.starts_with("a SILENT NULL"))
     words.emplace_back("rdma-rx-silent-null");
@@ -244,11 +259,17 @@ std::vector<std::string> behaviours_of(const Facts& facts, const trace::ProfileB
 }
 
 std::vector<std::string> assumed_by_model(const Facts& facts) {
-  if (!is_nak_behind_error(facts)) return {};
-  return {
-      fmt::format("a model of this bundle has a dispatch cache that serves for {} ms; the NAK that "
-                  "ends it hides how long it would have",
-                  kAssumedCacheNs / kNsPerMs)};
+  Words lines;
+  if (is_nak_behind_error(facts))
+    lines.push_back(
+        fmt::format("a model of this bundle has a dispatch cache that serves for {} ms; the NAK "
+                    "that ends it hides how long it would have",
+                    kAssumedCacheNs / kNsPerMs));
+  if (is_path_unlearnt(facts))
+    lines.emplace_back(
+        "a model of this bundle has RDMA_RX out of the path of packets; what was asked of its "
+        "entries was not learnt");
+  return lines;
 }
 
 trace::DeviceProfile profile_of(const Facts& facts, const trace::ProfileBuilder& commands) {

@@ -190,10 +190,11 @@ class Run {
       PORTCULLIS_TRY_ASSIGN(const bool succeeded, succeeds(*pair, fact.met));
       if (!succeeded) return fail(Errc::DeviceFailed, "a later WRITE met " + fact.met);
       times.record(session->now_ns() - start);
+      // Of those that came back, should a later one not.
+      fact.writes = times.count();
+      fact.median_ns = times.percentile_ns(0.5);
+      fact.most_ns = times.max_ns();
     }
-    fact.writes = times.count();
-    fact.median_ns = times.percentile_ns(0.5);
-    fact.most_ns = times.max_ns();
     return {};
   }
 
@@ -237,6 +238,8 @@ class Run {
       PORTCULLIS_TRY_ASSIGN(auto* const session, open());
       auto report = probes::run(probe, session->context(), {.loopback = session->path()});
       if (!report) {
+        facts_.probes.push_back(
+            {.probe = std::string(probes::name(probe)), .refusal = report.error().text});
         worst = tl::unexpected(report.error());
         continue;
       }

@@ -35,6 +35,13 @@ TEST(Compare, SwitchOfTheModel_IsWhatDiffers) {
                            Not(differs("entry opcode")), Not(differs("bth-opcode"))));
 }
 
+TEST(Compare, ModelBesideACard_IsADifference) {
+  const Facts model = light_of(kDevice, "bring-up");
+  Facts card = model;
+  card.device.is_emulated = false;
+  EXPECT_THAT(compare(model, card), differs("emulated"));
+}
+
 TEST(Compare, StepThatOneHasNot_IsADifference) {
   const auto found = compare(light_of(kDevice, "key,loopback"), light_of(kDevice, "key"));
   EXPECT_THAT(found,

@@ -12,14 +12,18 @@
 #include <random>
 #include <set>
 
+#include "light/replay.hpp"
 #include "tests/light/quick_run.hpp"
 
 namespace portcullis::light {
 
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::light_of;
+using ::testing::Not;
 using testing::of;
 
 struct Case {
@@ -101,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"", "plans", "contract", Answer::Confirmed},
         Case{"", "floor", "floor-is-budget", Answer::Confirmed},
         Case{",behaviour=min-ack-timeout=14", "floor", "floor-is-budget", Answer::Refuted},
-        Case{",behaviour=retx-total=900", "floor", "floor-is-budget", Answer::Refuted},
+        Case{",behaviour=retx-total=900", "floor", "floor-is-budget", Answer::Undecided},
         Case{",behaviour=dispatch-cache=500", "floor", "floor-is-budget", Answer::Refuted}));
 
 /// Whether the sentence is true of a model with these switches.
@@ -252,6 +256,67 @@ TEST(Conclusions, MemoryThatChangedBehindAnotherOutcome_SaysNothingOfTheKey) {
 TEST(Conclusions, AuditWithoutStepBringUp_SaysByWhichClockItLooked) {
   const Facts facts = light_of("model,behaviour=data-path-ns=20000", "audit");
   EXPECT_THAT(of(facts, "A1").why, HasSubstr("no time on a virtual clock"));
+}
+
+TEST(Conclusions, PortWithoutRoce_SaysNothingOfItsPackets) {
+  const Facts facts = light_of("model,port=ib", "probes");
+  EXPECT_EQ(of(facts, "nic-rx-bypassed").answer, Answer::NotRun);
+  EXPECT_THAT(of(facts, "nic-rx-bypassed").why, HasSubstr("no RoCE packet"));
+  EXPECT_THAT(behaviours_of(facts, trace::ProfileBuilder()),
+              Not(Contains("nic-rx-bypassed-for-roce")));
+}
+
+TEST(Conclusions, LoopbackWhoseStepFailed_IsUndecided) {
+  Facts facts = light_of("model", "loopback");
+  facts.steps.front() = {.name = "loopback", .state = "failed", .why = "a later WRITE met X"};
+  facts.loopback.writes = 0;
+  facts.loopback.median_ns = facts.loopback.most_ns = 0;
+  EXPECT_EQ(of(facts, "loopback").answer, Answer::Undecided);
+  EXPECT_THAT(of(facts, "loopback").why, AllOf(HasSubstr("X"), Not(HasSubstr("median"))));
+}
+
+struct Counts {
+  void (*make)(AuditFact& audit);
+  Answer answer;
+};
+class CountsOfAnAudit : public ::testing::TestWithParam<Counts> {};
+
+/// Whatever the word beside them says.
+TEST_P(CountsOfAnAudit, AreTheVerdict) {
+  Facts facts = light_of("model,behaviour=data-path-ns=20000", "audit");
+  ASSERT_EQ(of(facts, "A1").answer, Answer::Confirmed);
+  GetParam().make(facts.audits.front());
+  EXPECT_EQ(of(facts, "A1").answer, GetParam().answer) << of(facts, "A1").why;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, CountsOfAnAudit,
+    ::testing::Values(Counts{[](AuditFact& audit) { audit.under_load = 0; }, Answer::Undecided},
+                      Counts{[](AuditFact& audit) { audit.fences = 1'000'000; }, Answer::Undecided},
+                      Counts{[](AuditFact& audit) { audit.watched = 0; }, Answer::Undecided},
+                      Counts{[](AuditFact& audit) { audit.executed = 3; }, Answer::Refuted},
+                      Counts{[](AuditFact& audit) { audit.foreign = 3; }, Answer::Refuted},
+                      Counts{[](AuditFact& audit) { audit.counted = 3; }, Answer::Refuted}));
+
+TEST(Conclusions, EntryOfWhichNothingWasLearnt_IsNamedAsThat) {
+  Facts facts = light_of("model", "entries,probes");
+  facts.entries.front().refusal = "a WRITE ended in X";
+  EXPECT_THAT(of(facts, "running-qp").why, AllOf(HasSubstr("not learnt"), HasSubstr("X")));
+  for (ProbeFact& probe : facts.probes) probe = {.probe = probe.probe, .refusal = probe.probe};
+  EXPECT_EQ(of(facts, "nic-rx-bypassed").why, "nic-rx-drop");
+  EXPECT_THAT(assumed_by_model(facts), Contains(HasSubstr("RDMA_RX")));
+}
+
+TEST(Conclusions, SilenceThatIsThereWithoutAnEntry_IsNoFindingOfAProbe) {
+  const Facts facts = light_of("model,behaviour=loss=0.3,seed=4", "probes");
+  for (const ProbeFact& probe : facts.probes)
+    EXPECT_THAT(probe.verdict, Not(HasSubstr("drops more"))) << probe.probe;
+}
+
+TEST(Conclusions, LinkThatWasNotTakenDown_IsTheReason) {
+  EXPECT_THAT(of(light_of("model,vf", "reach"), "forced-without-link").why, HasSubstr("VF"));
+  EXPECT_THAT(of(light_of("model,port=ib", "reach"), "forced-without-link").why,
+              HasSubstr("InfiniBand"));
 }
 
 TEST(Conclusions, RefutedPromise_IsTold) {

@@ -186,6 +186,26 @@ INSTANTIATE_TEST_SUITE_P(
                         facts.plans[0].served_late = 2;
                       },
                       "plan seed: served_late 2; at most watched, 1, is accepted"},
+        Contradiction{"Promised", [](Facts& facts) { facts.plans[0].torn_down = 0; },
+                      "plan seed: as_promised 2; as many as torn_down, 0, are accepted"},
+        Contradiction{"Fences64",
+                      [](Facts& facts) { facts.audits[0].fences = 18446744073709551615U; },
+                      "fences: 18446744073709551615; at most 1099511627776 is accepted"},
+        Contradiction{"Time",
+                      [](Facts& facts) { facts.commands[0].most_ns = 9223372036854775808U; },
+                      "most_ns: 9223372036854775808; at most 1000000000000000 is accepted"},
+        Contradiction{"Executed", [](Facts& facts) { facts.audits[0].executed = 10; },
+                      "audit umr: executed 10; at most fences, 9, is accepted"},
+        Contradiction{"MedianOfNone",
+                      [](Facts& facts) { facts.loopback.median_ns = facts.loopback.most_ns = 7; },
+                      "loopback: median_ns 7 of writes 0; none is accepted"},
+        Contradiction{"TwoMechanisms",
+                      [](Facts& facts) {
+                        facts.floor.mechanism = "cache plus budget";
+                        facts.floor.explanation = "fixed total";
+                      },
+                      "floor: explanation \"fixed total\" beside mechanism \"cache plus "
+                      "budget\""},
         Contradiction{"Command", [](Facts& facts) { facts.commands[0].least_ns = 3; },
                       "2ERR_QP: least_ns 3; at most median_ns, 2, is accepted"},
         Contradiction{"Reached", [](Facts& facts) { facts.peer.reached = 13; },

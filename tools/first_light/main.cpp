@@ -184,6 +184,7 @@ Result<int> diff(const Options& options) {
   PORTCULLIS_TRY_ASSIGN(const light::Facts a, facts_of(options.bundles[0]));
   PORTCULLIS_TRY_ASSIGN(const light::Facts b, facts_of(options.bundles[1]));
   const auto differences = light::compare(a, b);
+  print(sides_text(a.device, b.device));
   print(differences_text(differences, light::command_ratios(a, b)));
   return differences.empty() ? kExitWhole : kExitNotWhole;
 }

@@ -191,6 +191,13 @@ int status_of(const light::Facts& facts) {
   return is_whole ? kExitWhole : kExitNotWhole;
 }
 
+std::string sides_text(const light::DeviceFact& a, const light::DeviceFact& b) {
+  const auto side = [](std::string_view which, const light::DeviceFact& device) {
+    return device.is_emulated ? fmt::format("{} is emulated, not a card\n", which) : std::string();
+  };
+  return side("the first (-)", a) + side("the second (+)", b);
+}
+
 std::string differences_text(const std::vector<light::Difference>& differences,
                              const std::vector<light::CommandRatio>& ratios) {
   std::string text;

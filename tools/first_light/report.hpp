@@ -29,6 +29,8 @@ inline constexpr int kExitNotWhole = 3;
 /// Of a run, and of a bundle of it.
 [[nodiscard]] int status_of(const light::Facts& facts);
 
+/// A line for each side that is no card; "" where both are.
+[[nodiscard]] std::string sides_text(const light::DeviceFact& a, const light::DeviceFact& b);
 [[nodiscard]] std::string differences_text(const std::vector<light::Difference>& differences,
                                            const std::vector<light::CommandRatio>& ratios);
 
