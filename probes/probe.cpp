@@ -81,8 +81,7 @@ Result<void> check_carries(const pmd::Context& context, const Options& options) 
       PORTCULLIS_TRY_ASSIGN(const auto outcome, pair->outcome(options.quiet_ms * kNsPerMs));
       if (outcome != prm::WcStatus::SUCCESS)
         return fail(Errc::DeviceFailed,
-                    "without any entry a WRITE over loopback met silence or failed too, so silence "
-                    "says nothing");
+                    "a WRITE over loopback met silence without the entry too, so it says nothing");
     }
   return {};
 }

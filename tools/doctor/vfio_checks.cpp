@@ -28,10 +28,33 @@ std::vector<std::string> absent_modules(const Machine& machine) {
   return absent;
 }
 
+/// Why no modprobe helps on this kernel; "": it may.
+std::string without_modules(const Machine& machine) {
+  if (machine.booted_with("nomodule")) return "booted with nomodule";
+  if (!machine.exists("proc/modules")) return "built without loadable modules";
+  // A copy of another machine has no more than /sys, /proc and /dev.
+  if (!machine.exists("lib") && !machine.exists("usr")) return {};
+  const std::string release = machine.line("proc/sys/kernel/osrelease");
+  const std::string folder = "lib/modules/" + release;
+  if (!release.empty() && !machine.exists(folder) && !machine.exists("usr/" + folder))
+    return fmt::format("/{} is not there", folder);
+  return {};
+}
+
 Finding modules(const Machine& machine) {
   const std::vector<std::string> absent = absent_modules(machine);
   if (absent.empty())
     return {kArea, "modules", Status::Ok, "vfio, vfio_pci and vfio_iommu_type1 are there"};
+  if (const std::string why = without_modules(machine); !why.empty())
+    return {
+        kArea,
+        "modules",
+        Status::Missing,
+        fmt::format("this kernel has not got {} and cannot load it: {}", fmt::join(absent, ", "),
+                    why),
+        {},
+        "what is needed: a kernel with CONFIG_VFIO_PCI and CONFIG_VFIO_IOMMU_TYPE1 as =y, or as "
+        "modules that it may load and that lie there; in a container its host's"};
   return {kArea,
           "modules",
           Status::Missing,

@@ -60,6 +60,28 @@ TEST(Doctor, HealthyMachine_AsksForNothing) {
   EXPECT_THAT(waiting(Machine(machine.root())), IsEmpty());
 }
 
+/// modprobe would send the user round for ever.
+TEST(Doctor, KernelThatLoadsNoModules_NeedsAnotherKernelAndNoCommand) {
+  const auto found = [](const auto& take) {
+    const HealthyMachine machine;
+    machine.remove("sys/module/vfio_pci");
+    take(machine);
+    return wishes(Machine(machine.root())).front();
+  };
+  const auto another_kernel =
+      AllOf(Field(&Finding::mend, IsEmpty()), Field(&Finding::check, "modules"));
+  const Finding forbidden = found([](const HealthyMachine& machine) {
+    machine.file("proc/cmdline", "quiet intel_iommu=on isolcpus=4-7 nohz_full=4-7 nomodule\n");
+  });
+  EXPECT_THAT(forbidden, another_kernel);
+  EXPECT_THAT(forbidden.what, HasSubstr("nomodule"));
+  EXPECT_THAT(joined(forbidden), HasSubstr("CONFIG_VFIO_PCI"));
+  EXPECT_THAT(found([](const HealthyMachine& machine) { machine.remove("proc/modules"); }),
+              another_kernel);
+  EXPECT_THAT(found([](const HealthyMachine& machine) { machine.remove("lib/modules/6.12.0"); }),
+              another_kernel);
+}
+
 TEST(Doctor, ChecksOfAHealthyMachine_AreThese) {
   const HealthyMachine machine;
   std::vector<std::string> checks;

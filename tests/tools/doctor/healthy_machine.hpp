@@ -31,6 +31,9 @@ class HealthyMachine {
     tree_.file("sys/devices/system/node/node1/cpulist", "4-7\n");
     tree_.file("proc/cmdline", "quiet intel_iommu=on isolcpus=4-7 nohz_full=4-7\n");
     tree_.file("proc/interrupts", "           CPU0\n  0:  114  IR-IO-APIC  2-edge  timer\n");
+    tree_.file("proc/modules", "");
+    tree_.file("proc/sys/kernel/osrelease", "6.12.0\n");
+    tree_.file("lib/modules/6.12.0/modules.dep", "");
     tree_.file("proc/cpuinfo", "vendor_id\t: GenuineIntel\n");
   }
 
