@@ -336,7 +336,9 @@ Said is_budget(const FloorFact& floor, const std::string& beside) {
   if (floor.mechanism == "budget without the last timeout") return either(why);
   const bool is_another = floor.mechanism != "undecided" && floor.mechanism != "censored";
   if (is_another) return no(why);
-  return either(why);
+  // Which of several others it is stays open; that it is not the budget does not.
+  return floor.fits != 0 && !floor.budget_fits ? no("not the budget alone; which other is " + why)
+                                               : either(why);
 }
 
 /// Where no client's end says anything of a floor.

@@ -250,7 +250,7 @@ FloorVerdict choose(std::vector<FloorFit> fits, std::size_t plain) {
     if (verdict.fits[i].is_accepted) accepted.push_back(&verdict.fits[i]);
   }
   if (accepted.size() > 1)
-    verdict.why = fmt::format("{} and {} fit alike; sweep wider", accepted[0]->mechanism,
+    verdict.why = fmt::format("\"{}\" and \"{}\" fit alike; sweep wider", accepted[0]->mechanism,
                               accepted[1]->mechanism);
   if (const FloorFit* const other = possible_besides(verdict.fits, plain, accepted)) {
     verdict.why =

@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"", "plans", "contract", Answer::Confirmed},
         Case{"", "floor", "floor-is-budget", Answer::Confirmed},
         Case{",behaviour=min-ack-timeout=14", "floor", "floor-is-budget", Answer::Refuted},
-        Case{",behaviour=retx-total=900", "floor", "floor-is-budget", Answer::Undecided},
+        Case{",behaviour=retx-total=900", "floor", "floor-is-budget", Answer::Refuted},
         Case{",behaviour=dispatch-cache=500", "floor", "floor-is-budget", Answer::Refuted}));
 
 /// Whether the sentence is true of a model with these switches.

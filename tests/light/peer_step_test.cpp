@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"", "peer-nak", Answer::Confirmed},
         Case{"", "peer-floor-is-budget", Answer::Confirmed},
         Case{",behaviour=min-ack-timeout=13", "peer-floor-is-budget", Answer::Refuted},
-        Case{",behaviour=retx-total=600", "peer-floor-is-budget", Answer::Undecided},
+        Case{",behaviour=retx-total=600", "peer-floor-is-budget", Answer::Refuted},
         Case{",behaviour=dispatch-cache=300", "peer-floor-is-budget", Answer::Refuted},
         Case{",behaviour=dispatch-cache=300", "peer-silence", Answer::Refuted},
         Case{",behaviour=a1-off=20us", "peer-silence", Answer::Confirmed}));
