@@ -67,7 +67,7 @@ std::string late_text(const AuditFact& audit) {
 
 /// What the look at memory took, below which nothing late is seen.
 std::string look_text(const Facts& facts, const AuditFact& audit) {
-  // Nothing but a step that came up says by which clock.
+  // The audit opens the device by itself, and does not say by which clock.
   if (facts.device.clock == "virtual") return "the look takes no time on a virtual clock";
   if (facts.device.clock.empty() && audit.look_most_ns == 0)
     return "how long the look took was not measured";

@@ -274,9 +274,6 @@ class Run {
 
   Result<void> audit() {
     const auto offered = lease::names_of_plans(options_->device.is_kept());
-    // Which opens the device itself; by what clock its look took what it took is said all the same.
-    if (facts_.device.clock.empty()) PORTCULLIS_TRY(open());
-    session_.reset();
     std::vector<std::string> names;
     for (const std::string_view name : kAudited)
       if (std::ranges::find(offered, name) != offered.end()) names.emplace_back(name);
