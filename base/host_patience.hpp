@@ -18,18 +18,22 @@ class HostPatience {
 
   /// Until `until_ns` of Clock::wall(), in this thread, as long as this lives; an outer one that
   /// ends sooner counts on.
-  explicit HostPatience(std::uint64_t until_ns) noexcept : before_ns_(until_ns_) {
-    until_ns_ = std::min(until_ns_, until_ns);
+  explicit HostPatience(std::uint64_t until_ns) noexcept : before_ns_(of_thread()) {
+    of_thread() = std::min(of_thread(), until_ns);
   }
   HostPatience(const HostPatience&) = delete;
   HostPatience& operator=(const HostPatience&) = delete;
-  ~HostPatience() { until_ns_ = before_ns_; }
+  ~HostPatience() { of_thread() = before_ns_; }
 
   /// kUnbound: nobody waits for the caller.
-  [[nodiscard]] static std::uint64_t until_ns() noexcept { return until_ns_; }
+  [[nodiscard]] static std::uint64_t until_ns() noexcept { return of_thread(); }
 
  private:
-  static inline thread_local std::uint64_t until_ns_ = kUnbound;
+  static std::uint64_t& of_thread() noexcept {
+    thread_local std::uint64_t until_ns = kUnbound;
+    return until_ns;
+  }
+
   std::uint64_t before_ns_;
 };
 

@@ -30,9 +30,9 @@ void take_plan(const std::string& name, LateRegions& late) {
 
 /// Plans and floors alike. Each revoke that was not TornDown may have been among the late ones.
 template <class Fact>
-LateRegions late_of(const Fact& fact, std::string where, const std::string& plan,
+LateRegions late_of(const Fact& fact, const std::string& where, const std::string& plan,
                     std::uint64_t revokes) {
-  LateRegions late{.where = std::move(where), .late = fact.served_late};
+  LateRegions late{.where = where, .late = fact.served_late};
   const std::uint64_t others = revokes - std::min(revokes, fact.torn_down);
   late.surely_torn_down = late.late - std::min(late.late, others);
   late.last_change_ns = fact.last_change_ns;
@@ -48,10 +48,10 @@ void add(const PlanFact& plan, std::string_view beside, std::vector<LateRegions>
 }
 
 /// Each of its clients is revoked by plan seed.
-void add(const FloorFact& floor, std::string where, std::vector<LateRegions>& to) {
+void add(const FloorFact& floor, const std::string& where, std::vector<LateRegions>& to) {
   if (floor.served_late == 0) return;
   const std::uint64_t revokes = floor.points + floor.other_endings;
-  to.push_back(late_of(floor, std::move(where), "seed", revokes));
+  to.push_back(late_of(floor, where, "seed", revokes));
   to.back().regions = revokes;
 }
 

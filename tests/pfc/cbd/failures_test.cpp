@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Reactions, FailuresOfMixedTables,
 TEST(Failures, HostWithTwoSwitchesBesidePrefixes_LeavesTheOthersTheirData) {
   Topology ring = ring_by_prefix();
   const NodeId both = ring.add_node("both", NodeKind::Host);
-  for (const NodeId node : {0, 2}) {
+  for (const NodeId node : {NodeId{0}, NodeId{2}}) {
     ring.add_link(node, both);
     ring.add_link(both, node);
   }
