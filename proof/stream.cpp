@@ -48,7 +48,7 @@ Result<void> Stream::post(pmd::QueuePair& qp, std::uint64_t now_ns) {
     } else {
       const std::uint32_t bytes =
           stays_in_page() ? kPieceBytes : kWriteBytes[writes_ % kWriteBytes.size()];
-      if (posted() + bytes - completed() > ring_bytes()) break;
+      if (posted() + bytes - completed() > kRingBytes) break;
       PORTCULLIS_TRY(post_write(qp, bytes));
     }
     has_posted = true;

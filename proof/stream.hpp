@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The load of an audit: WRITEs of 4 KiB to 64 KiB and READs between them, as many under way as the
+// The load of an audit: WRITEs of 1 KiB to 64 KiB and READs between them, as many under way as the
 // region has room for. What is written is one long row of numbered words: each says whose it is
 // (the tag, another for every lease) and the how manyth it is, so whoever finds a word in memory
 // knows which request wrote it, and whether that was posted before or after an instant. The row
@@ -51,7 +51,7 @@ struct StreamWord {
 class Stream {
  public:
   static constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
-  /// The ring: what may be under way at most, so no two WRITEs under way meet in memory.
+  /// The ring: what may be posted and not acknowledged at most.
   static constexpr std::size_t kRingBytes = std::size_t{128} << 10;
   static constexpr std::size_t kReadBytes = std::size_t{8} << 10;
   static constexpr std::size_t kRegionBytes = kRingBytes + kReadBytes;

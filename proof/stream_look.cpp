@@ -17,51 +17,60 @@ std::size_t StreamLook::place_of(std::uint64_t at) const noexcept {
   return at % stream_->ring_bytes() / kPiece;
 }
 
-std::uint64_t StreamLook::byte_at(std::size_t place, std::uint64_t posted) const noexcept {
-  const std::uint64_t ring = stream_->ring_bytes();
-  const std::uint64_t behind = (posted + ring - 1 - place * kPiece) % ring / kPiece * kPiece;
-  return posted - kPiece - behind;
-}
-
 std::uint64_t StreamLook::word_at(std::uint64_t offset) const noexcept {
   return dma_peek_u64(region_.data() + offset);
 }
 
-/// The last word of the packet at byte `piece` of the row is there, or a later one in its place.
-bool StreamLook::has_landed(std::uint64_t piece) const noexcept {
-  const std::uint64_t at = piece + kLastWord;
-  const StreamWord there = StreamWord::of(word_at(at % stream_->ring_bytes()));
-  return there.tag == stream_->tag() && Stream::distance(there, at) >= 0;
+std::uint64_t StreamLook::last_word(std::size_t place) const noexcept {
+  return word_at(place * kPiece + kLastWord);
+}
+
+/// The last word of the packet at byte `piece` of the row is `word`, or a later one.
+bool StreamLook::is_there(std::uint64_t word, std::uint64_t piece) const noexcept {
+  const StreamWord there = StreamWord::of(word);
+  return there.tag == stream_->tag() && Stream::distance(there, piece + kLastWord) >= 0;
 }
 
 void StreamLook::follow() noexcept {
   constexpr int kMostSteps = 16;
   const std::uint64_t posted = stream_->posted();
   if (posted > stream_->ring_bytes()) next_ = std::max(next_, posted - stream_->ring_bytes());
-  for (int i = 0; i < kMostSteps && next_ < posted && has_landed(next_); ++i) next_ += kPiece;
+  for (int i = 0; i < kMostSteps && next_ < posted; ++i, next_ += kPiece)
+    if (!is_there(last_word(place_of(next_)), next_)) return;
 }
 
-/// Of the ring's worth before `posted`, from where the next are to land.
-StreamLook::Pieces StreamLook::open(std::uint64_t posted) const noexcept {
+/// From where the next packets are to land, and once around.
+StreamLook::LastWords StreamLook::last_words() const noexcept {
+  LastWords words{};
+  const std::size_t places = stream_->ring_bytes() / kPiece;
+  std::size_t place = place_of(next_);
+  for (std::size_t i = 0; i < places; ++i, place = (place + 1) % places)
+    words[place] = last_word(place);
+  return words;
+}
+
+/// Of the ring's worth before `posted`.
+StreamLook::Pieces StreamLook::open(const LastWords& words, std::uint64_t posted) const noexcept {
   Pieces pieces;
   const std::uint64_t least = posted > stream_->ring_bytes() ? posted - stream_->ring_bytes() : 0;
-  const std::uint64_t from = std::clamp(next_, least, posted);
-  for (std::uint64_t at = from; at < posted; at += kPiece) pieces[place_of(at)] = !has_landed(at);
-  for (std::uint64_t at = least; at < from; at += kPiece) pieces[place_of(at)] = !has_landed(at);
+  for (std::uint64_t at = least; at < posted; at += kPiece)
+    pieces[place_of(at)] = !is_there(words[place_of(at)], at);
   return pieces;
 }
 
 void StreamLook::at_command() noexcept {
   posted_at_command_ = stream_->posted();
   reads_at_command_ = stream_->read_posted() - stream_->read_completed();
-  open_at_command_ = open(posted_at_command_);
+  at_command_ = last_words();
+  open_at_command_ = open(at_command_, posted_at_command_);
   mark_reads(Stream::kDuring + ++commands_);
 }
 
 void StreamLook::at_answer(First first) noexcept {
   if (first == First::Reads) mark_reads(Stream::kAfter);
   posted_at_answer_ = stream_->posted();
-  open_at_answer_ = open(posted_at_answer_);
+  at_answer_ = last_words();
+  open_at_answer_ = open(at_answer_, posted_at_answer_);
   if (first == First::Writes) mark_reads(Stream::kAfter);
   read_posted_at_answer_ = stream_->read_posted();
   reads_at_answer_ = read_posted_at_answer_ - stream_->read_completed();
@@ -78,14 +87,12 @@ void StreamLook::mark_reads(std::uint32_t mark) noexcept {
     dma_poke_u64(pages + at, value);
 }
 
-/// A place that is written again has landed before: no two WRITEs under way meet there.
+/// What lands next at a place that is open was posted before, be it the last packet for it or one
+/// before that: a device may acknowledge a WRITE that is not in memory yet.
 std::uint64_t StreamLook::landed_by_answer() const noexcept {
   std::uint64_t bytes = 0;
-  for (std::size_t place = 0; place < open_at_command_.size(); ++place) {
-    const bool is_open = open_at_answer_[place] &&
-                         byte_at(place, posted_at_command_) == byte_at(place, posted_at_answer_);
-    if (open_at_command_[place] && !is_open) bytes += kPiece;
-  }
+  for (std::size_t place = 0; place < open_at_command_.size(); ++place)
+    if (open_at_command_[place] && at_command_[place] != at_answer_[place]) bytes += kPiece;
   return bytes;
 }
 
@@ -98,9 +105,11 @@ bool StreamLook::is_foreign(StreamWord word, std::uint64_t offset) const noexcep
 
 StreamLook::Found StreamLook::judge() const noexcept {
   Found found;
-  for (std::size_t place = 0; place < open_at_answer_.size(); ++place)
-    if (open_at_answer_[place] && has_landed(byte_at(place, posted_at_answer_)))
-      found.late += kPiece;
+  for (std::size_t place = 0; place < stream_->ring_bytes() / kPiece; ++place) {
+    const std::uint64_t word = last_word(place);
+    const bool is_own = !is_foreign(StreamWord::of(word), place * kPiece + kLastWord);
+    if (word != at_answer_[place] && is_own) found.late += kPiece;
+  }
   for (std::uint64_t offset = 0; offset < Stream::kRingBytes; offset += Stream::kWordBytes) {
     const StreamWord word = StreamWord::of(word_at(offset));
     if (is_foreign(word, offset))

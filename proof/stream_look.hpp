@@ -2,12 +2,14 @@
 //
 // What the CPU sees of a stream in the memory of its lease, packet by packet, at the instants that
 // count for a fence: before the command that takes the key, at its answer, and when nothing may be
-// under way any more. A packet that was not there at the answer and is there later was written
-// late, and its numbers say so by themselves; no copy of the memory is needed, only one word of
-// each packet that is still to come. The pages that the stream reads get other words at the command
-// and at the answer: whoever brings the first home was under way, the second served late.
+// under way any more. The last word of each packet's place is kept at the first two; a place with
+// another one later was written late. Several WRITEs of one place may be under way: a device may
+// acknowledge one that is not in memory yet, and its poster goes on to the next. The pages that the
+// stream reads get other words at the command and at the answer: whoever brings the first home was
+// under way, the second served late.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstdint>
 #include <span>
@@ -49,7 +51,7 @@ class StreamLook {
   /// READs posted and not completed, as their poster saw it.
   [[nodiscard]] std::uint64_t reads_at_command() const noexcept { return reads_at_command_; }
   [[nodiscard]] std::uint64_t reads_at_answer() const noexcept { return reads_at_answer_; }
-  /// Of what was in flight at the command, as the look at the answer saw it.
+  /// Of the places where a packet was in flight at the command: what changed by the answer.
   [[nodiscard]] std::uint64_t landed_by_answer() const noexcept;
   /// Of READs, with what the pages have held since the command. Nothing may be under way.
   [[nodiscard]] std::uint64_t reads_served() const noexcept {
@@ -66,14 +68,16 @@ class StreamLook {
  private:
   /// Of each packet that may be under way, by its place in the ring.
   using Pieces = std::bitset<Stream::kPieces>;
+  /// The last word of each place, as memory had it.
+  using LastWords = std::array<std::uint64_t, Stream::kPieces>;
 
   /// Of the ring, for byte `at` of the row.
   [[nodiscard]] std::size_t place_of(std::uint64_t at) const noexcept;
-  /// The byte of the row, among the ring's worth before `posted`, that goes to `place`.
-  [[nodiscard]] std::uint64_t byte_at(std::size_t place, std::uint64_t posted) const noexcept;
   [[nodiscard]] std::uint64_t word_at(std::uint64_t offset) const noexcept;
-  [[nodiscard]] bool has_landed(std::uint64_t piece) const noexcept;
-  [[nodiscard]] Pieces open(std::uint64_t posted) const noexcept;
+  [[nodiscard]] std::uint64_t last_word(std::size_t place) const noexcept;
+  [[nodiscard]] bool is_there(std::uint64_t word, std::uint64_t piece) const noexcept;
+  [[nodiscard]] LastWords last_words() const noexcept;
+  [[nodiscard]] Pieces open(const LastWords& words, std::uint64_t posted) const noexcept;
   void mark_reads(std::uint32_t mark) noexcept;
   [[nodiscard]] bool is_foreign(StreamWord word, std::uint64_t offset) const noexcept;
 
@@ -83,6 +87,7 @@ class StreamLook {
   std::uint64_t posted_at_command_ = 0, posted_at_answer_ = 0;
   std::uint64_t reads_at_command_ = 0, reads_at_answer_ = 0, read_posted_at_answer_ = 0;
   std::uint32_t commands_ = 0;
+  LastWords at_command_{}, at_answer_{};
   Pieces open_at_command_, open_at_answer_;
   bool is_answered_ = false;
 };

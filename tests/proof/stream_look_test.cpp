@@ -99,5 +99,49 @@ TEST_F(StreamLooks, PagesThatAreRead_ChangeAtTheCommandAndAtTheAnswer) {
   EXPECT_EQ(stream().bytes_read(Stream::kAfter), 0u);
 }
 
+/// A stream of one page: several WRITEs of one place are under way.
+struct StreamLooksAtOnePage : ::testing::Test {
+  void SetUp() override {
+    stream->begin({0, {}, Stream::kOnlyReadsEach + 1});
+    ASSERT_TRUE(stream->post(qp, 0));
+    ASSERT_GE(stream->posted(), 2 * Stream::kPageBytes);
+  }
+
+  void land(std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t at = from; at < to; at += Stream::kWordBytes)
+      dma_poke_u64(bytes.data() + at % Stream::kPageBytes, stream->word(at).value());
+  }
+
+  std::unique_ptr<Session> session =
+      Session::open(attach::parse_device("model,execution=stepped").value()).value();
+  const pmd::Context& context = session->context();
+  pmd::ProtectionDomain pd = pmd::ProtectionDomain::create(context).value();
+  pmd::CompletionQueue cq = pmd::CompletionQueue::create(context, Client::kLogSendQueue).value();
+  pmd::QueuePair qp =
+      pmd::QueuePair::create(context, pd, cq, *context.uar, {.log_sq_size = Client::kLogSendQueue})
+          .value();
+  std::unique_ptr<Stream> stream = Stream::create(context, pd).value();
+  std::vector<std::uint64_t> memory = std::vector<std::uint64_t>(Stream::kRegionBytes / 8);
+  std::span<std::byte> bytes = std::as_writable_bytes(std::span(memory));
+  StreamLook look{*stream, bytes};
+};
+
+TEST_F(StreamLooksAtOnePage, WriteBeforeTheLastOfItsPlace_CountsAsLandedByTheAnswer) {
+  look.at_command();
+  land(0, 3 * kPiece);
+  look.at_answer(StreamLook::First::Writes);
+  EXPECT_EQ(look.in_flight_at_command(), Stream::kPageBytes);
+  EXPECT_EQ(look.landed_by_answer(), 3 * kPiece);
+  EXPECT_EQ(look.judge().late, 0u);
+}
+
+TEST_F(StreamLooksAtOnePage, WriteBeforeTheLastOfItsPlace_IsLateBehindTheAnswer) {
+  look.at_command();
+  land(0, kPiece);
+  look.at_answer(StreamLook::First::Writes);
+  land(kPiece, 3 * kPiece);
+  EXPECT_EQ(look.judge().late, 2 * kPiece);
+}
+
 }  // namespace
 }  // namespace portcullis::proof

@@ -108,7 +108,7 @@ std::string load_text(const proof::PlanAudit& audit) {
   const auto time = [](std::uint64_t ns) { return duration_text(static_cast<double>(ns)); };
   const proof::PlanAudit::Load& load = audit.load;
   return fmt::format(
-      "        load: WRITEs of 4 KiB to 64 KiB and READs {}\n"
+      "        load: WRITEs of 1 KiB to 64 KiB and READs {}\n"
       "        of each key, p50 / p99 / max:\n"
       "          WRITEs not in memory at the command {}, of those landed by its answer {},\n"
       "          not in memory at its answer {}\n"
