@@ -237,7 +237,7 @@ Result<Imported> from_batfish(const File& edges, const File& routes) {
   Imported imported;
   PORTCULLIS_TRY(reader.edges(edges));
   PORTCULLIS_TRY(reader.routes(routes, imported.notes));
-  PORTCULLIS_TRY_ASSIGN(imported.topology, draft.finish());
+  PORTCULLIS_TRY(draft.finish(imported));
   return imported;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/json.hpp"
@@ -89,16 +90,25 @@ std::optional<NodeId> Draft::find(const std::string& name) const {
   return found == nodes_.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// Two cables between the same nodes need names that differ, and so do those from a-b to c and from
+/// a to b-c.
+std::string Draft::unused_name(const std::string& plain, const End& near, const End& far,
+                               std::size_t number) const {
+  if (number == 1 && !link_names_.contains(plain)) return plain;
+  const std::string by_ports = fmt::format("{}:{}-{}:{}", near.node, near.port, far.node, far.port);
+  if (!near.port.empty() && !link_names_.contains(by_ports)) return by_ports;
+  std::string name = fmt::format("{}#{}", plain, number);
+  while (link_names_.contains(name)) name = fmt::format("{}#{}", plain, ++number);
+  return name;
+}
+
 LinkId Draft::add_link(NodeId from, NodeId to, const End& near, const End& far, double capacity) {
   Link like;
   like.capacity = capacity;
   const LinkId link = topology_.add_link(from, to, like);
-  // Two cables between the same nodes need names that differ.
-  const std::size_t number = ++cables_[{from, to}];
-  if (number > 1)
-    topology_.links[link].name =
-        near.port.empty() ? fmt::format("{}-{}#{}", near.node, far.node, number)
-                          : fmt::format("{}:{}-{}:{}", near.node, near.port, far.node, far.port);
+  std::string& name = topology_.links[link].name;
+  name = unused_name(name, near, far, ++cables_[{from, to}]);
+  link_names_.insert(name);
   if (!near.port.empty()) {
     ports_.emplace(std::pair(from, near.port), link);
     port_of_[link] = near.port;
@@ -122,7 +132,10 @@ Result<void> Draft::add_cable(const End& a, const End& b, double gbps) {
         fmt::format("\"{}\" is linked to itself; two different nodes are accepted", a.node));
   const NodeId one = node(a.node);
   const NodeId other = node(b.node);
-  if (is_known(one, a, other, b)) return {};
+  if (is_known(one, a, other, b)) {
+    same_cable(*link_at(one, a.port), *link_at(other, b.port), gbps);
+    return {};
+  }
   for (const auto& [id, end] : {std::pair(one, a), std::pair(other, b)})
     if (!end.port.empty() && ports_.contains({id, end.port}))
       return fail(Errc::Malformed, fmt::format("port {} of {} has a cable already; one is accepted",
@@ -131,7 +144,17 @@ Result<void> Draft::add_cable(const End& a, const End& b, double gbps) {
   const LinkId there = add_link(one, other, a, b, capacity);
   const LinkId back = add_link(other, one, b, a, capacity);
   cable_of_[there] = cable_of_[back] = there;
+  if (gbps == 0) speed_unknown_.insert(there);
   return {};
+}
+
+void Draft::same_cable(LinkId there, LinkId back, double gbps) {
+  Link& link = topology_.links[there];
+  const bool was_unknown = gbps != 0 && speed_unknown_.erase(cable_of_.at(there)) != 0;
+  if (gbps == 0 || gbps == link.capacity) return;
+  if (!was_unknown) unlike_.push_back(topology_.links[cable_of_.at(there)].name);
+  link.capacity = was_unknown ? gbps : std::max(gbps, link.capacity);
+  topology_.links[back].capacity = link.capacity;
 }
 
 std::optional<LinkId> Draft::link_at(NodeId node, const std::string& port) const {
@@ -175,9 +198,22 @@ void Draft::find_hosts() {
       topology_.nodes[node].kind = NodeKind::Host;
 }
 
-Result<Topology> Draft::finish() {
+Result<void> Draft::finish(Imported& into) {
+  std::ranges::move(notes_, std::back_inserter(into.notes));
+  if (!speed_unknown_.empty())
+    into.notes.push_back(
+        fmt::format("{} cables of which nobody says how fast they are: {} Gb/s taken",
+                    speed_unknown_.size(), kUsualGbps));
+  if (!unlike_.empty())
+    into.notes.push_back(
+        fmt::format("{} cables have another speed at their other end, the higher "
+                    "taken: {}",
+                    unlike_.size(), few(unlike_)));
   const auto checked = check(topology_);
-  if (checked) return std::move(topology_);
+  if (checked) {
+    into.topology = std::move(topology_);
+    return {};
+  }
   return fail(Errc::Malformed, fmt::format("{}: what was read makes no fabric: {}", topology_.name,
                                            checked.error().text));
 }

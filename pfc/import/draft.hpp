@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,8 +50,9 @@ class Draft {
   NodeId node(const std::string& name);
   [[nodiscard]] std::optional<NodeId> find(const std::string& name) const;
   void set_kind(NodeId node, NodeKind kind) { topology_.nodes[node].kind = kind; }
-  /// Two links; `gbps` 0: kUsualGbps. Nothing where the same ports are linked to each other
-  /// already. What is wrong with it is told without file and line.
+  /// Two links; `gbps` 0: not known, and kUsualGbps in the end. Where the same ports are linked to
+  /// each other already it is the same cable as its other end has it: of two speeds the higher
+  /// counts, and finish() tells. What is wrong with it is told without file and line.
   [[nodiscard]] Result<void> add_cable(const End& a, const End& b, double gbps);
   [[nodiscard]] std::optional<LinkId> link_at(NodeId node, const std::string& port) const;
   /// The port that a link begins at; empty: not known.
@@ -65,14 +67,20 @@ class Draft {
   NodeId add_twin(NodeId host, const std::string& name,
                   const std::vector<std::pair<NodeId, LinkId>>& ways);
 
+  /// One line for whoever reads the fabric, in front of what finish() has to say.
+  void note(std::string line) { notes_.push_back(std::move(line)); }
+
   /// Nodes that are linked to one other node alone are hosts, unless all are.
   void find_hosts();
-  /// What check() says of it.
-  [[nodiscard]] Result<Topology> finish();
+  /// The topology, unless check() refuses it, and what was decided on the way.
+  [[nodiscard]] Result<void> finish(Imported& into);
 
  private:
   [[nodiscard]] bool is_known(NodeId one, const End& a, NodeId other, const End& b) const;
   LinkId add_link(NodeId from, NodeId to, const End& near, const End& far, double capacity);
+  [[nodiscard]] std::string unused_name(const std::string& plain, const End& near, const End& far,
+                                        std::size_t number) const;
+  void same_cable(LinkId there, LinkId back, double gbps);
 
   Topology topology_;
   std::map<std::string, NodeId> nodes_;
@@ -80,6 +88,10 @@ class Draft {
   std::map<LinkId, std::string> port_of_;
   std::map<LinkId, LinkId> cable_of_;  // links of one cable have one number
   std::map<std::pair<NodeId, NodeId>, std::size_t> cables_;
+  std::vector<std::string> notes_;
+  std::set<std::string> link_names_;
+  std::set<LinkId> speed_unknown_;   // of cables, by cable_of_
+  std::vector<std::string> unlike_;  // cables whose ends have two speeds
 };
 
 }  // namespace portcullis::pfc::import

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -11,19 +12,22 @@
 namespace portcullis::pfc::import {
 namespace {
 
+constexpr const char* kNetBoxSide = "side_a_device";
+
 struct Columns {
   std::size_t node_a = 0;
   std::size_t node_b = 0;
   std::optional<std::size_t> port_a, port_b, gbps;
+  bool is_netbox = false;
 };
 
 Result<Columns> columns_of(const Csv& csv, std::string_view file) {
   for (const auto& [a, b, port_a, port_b] :
        {std::tuple("node_a", "node_b", "port_a", "port_b"),
-        std::tuple("side_a_device", "side_b_device", "side_a_name", "side_b_name")})
+        std::tuple(kNetBoxSide, "side_b_device", "side_a_name", "side_b_name")})
     if (csv.column(a) && csv.column(b))
-      return Columns{*csv.column(a), *csv.column(b), csv.column(port_a), csv.column(port_b),
-                     csv.column("gbps")};
+      return Columns{*csv.column(a),     *csv.column(b),     csv.column(port_a),
+                     csv.column(port_b), csv.column("gbps"), a == std::string_view(kNetBoxSide)};
   return bad(file, csv.header_line, "header",
              "neither node_a and node_b nor side_a_device and side_b_device; one of these pairs is "
              "accepted");
@@ -41,13 +45,56 @@ Result<double> gbps_of(const File& file, const CsvRow& row, std::size_t column) 
   return gbps;
 }
 
+/// NetBox keeps cables that are not there yet, and such of which one end is free.
+class NetBoxRows {
+ public:
+  NetBoxRows(const Csv& csv, const Columns& columns)
+      : columns_(columns), status_(columns.is_netbox ? csv.column("status") : std::nullopt) {}
+
+  /// Whether the row is a cable that data can take; counts it where it is none.
+  [[nodiscard]] bool is_cable(const CsvRow& row) {
+    if (!columns_.is_netbox) return true;
+    if (row.fields[columns_.node_a].empty() || row.fields[columns_.node_b].empty()) {
+      ++open_;
+      return false;
+    }
+    const bool is_planned = status_ && is_like("planned", row.fields[*status_]);
+    if (is_planned) ++planned_;
+    return !is_planned;
+  }
+
+  void tell(Draft& to) const {
+    if (open_ > 0) to.note(fmt::format("{} cables with a free end, left out", open_));
+    if (planned_ > 0)
+      to.note(
+          fmt::format("{} cables of status planned, left out; what is there already is "
+                      "\"connected\"",
+                      planned_));
+  }
+
+ private:
+  /// As the export of a table has it too: "Planned".
+  [[nodiscard]] static bool is_like(std::string_view status, std::string_view text) {
+    return std::ranges::equal(status, text, {}, {}, [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+  }
+
+  const Columns& columns_;
+  std::optional<std::size_t> status_;
+  std::size_t open_ = 0;
+  std::size_t planned_ = 0;
+};
+
 }  // namespace
 
 Result<void> add_edges(const File& file, Draft& to) {
   PORTCULLIS_TRY(expect_utf8(file));
   PORTCULLIS_TRY_ASSIGN(const Csv csv, parse_csv(file.text, file.name));
   PORTCULLIS_TRY_ASSIGN(const Columns columns, columns_of(csv, file.name));
+  NetBoxRows netbox(csv, columns);
   for (const CsvRow& row : csv.rows) {
+    if (!netbox.is_cable(row)) continue;
     const auto end = [&](std::size_t node, const std::optional<std::size_t>& port) {
       return End{row.fields[node], port ? row.fields[*port] : ""};
     };
@@ -62,6 +109,7 @@ Result<void> add_edges(const File& file, Draft& to) {
                                     end(columns.node_b, columns.port_b), gbps);
     if (!added) return bad(file.name, row.line, "cable", added.error().text);
   }
+  netbox.tell(to);
   if (csv.rows.empty()) return bad(file.name, 1, "rows", "none; a cable a line is accepted");
   return {};
 }
@@ -71,7 +119,7 @@ Result<Imported> from_edges(const File& file) {
   PORTCULLIS_TRY(add_edges(file, draft));
   draft.find_hosts();
   Imported imported;
-  PORTCULLIS_TRY_ASSIGN(imported.topology, draft.finish());
+  PORTCULLIS_TRY(draft.finish(imported));
   return imported;
 }
 

@@ -144,7 +144,7 @@ Result<Imported> from_frr(const File& edges, const std::vector<File>& tables) {
   reader.tables().find_hosts(imported.notes);
   for (std::size_t i = 0; i < tables.size(); ++i) PORTCULLIS_TRY(reader.read(i, tables[i]));
   reader.finish(imported.notes);
-  PORTCULLIS_TRY_ASSIGN(imported.topology, draft.finish());
+  PORTCULLIS_TRY(draft.finish(imported));
   return imported;
 }
 

@@ -138,7 +138,6 @@ class GraphMlReader {
     }
     PORTCULLIS_TRY_ASSIGN(const double gbps, gbps_of(element));
     ++edges_;
-    unknown_ += gbps == 0 ? 1 : 0;
     // A directed file has a cable once each way.
     auto& waiting = waiting_[{ends[1], ends[0]}];
     if (is_directed_ && waiting > 0) {
@@ -169,11 +168,6 @@ class GraphMlReader {
     if (hyperedges_ > 0) notes.push_back(fmt::format("{} hyperedges, left out", hyperedges_));
     if (loops_ > 0)
       notes.push_back(fmt::format("{} edges from a node to itself, left out", loops_));
-    if (unknown_ > 0)
-      notes.push_back(
-          fmt::format("{} edges without LinkSpeedRaw, nor LinkSpeed with its units: {} "
-                      "Gb/s taken",
-                      unknown_, kUsualGbps));
     if (is_directed_)
       notes.emplace_back(
           "edges have directions: those of two nodes both ways are one cable, and "
@@ -188,7 +182,6 @@ class GraphMlReader {
   bool is_directed_ = false;
   std::size_t edges_ = 0;
   std::size_t loops_ = 0;
-  std::size_t unknown_ = 0;
   std::size_t graphs_ = 0;
   std::size_t hyperedges_ = 0;
 };
@@ -200,7 +193,7 @@ Result<Imported> from_graphml(const File& file) {
   Imported imported;
   PORTCULLIS_TRY(GraphMlReader(file, draft).run(imported.notes));
   draft.find_hosts();
-  PORTCULLIS_TRY_ASSIGN(imported.topology, draft.finish());
+  PORTCULLIS_TRY(draft.finish(imported));
   return imported;
 }
 

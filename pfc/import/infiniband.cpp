@@ -121,9 +121,6 @@ class Subnet {
     number_lids();
     if (loops_ > 0)
       notes.push_back(fmt::format("{} cables from a node to itself, left out", loops_));
-    if (unknown_speeds_ > 0)
-      notes.push_back(fmt::format("{} cables of which no end says how fast they are: {} Gb/s taken",
-                                  unknown_speeds_, kUsualGbps));
     return {};
   }
 
@@ -231,7 +228,6 @@ class Subnet {
     if (port.peer < id) return {};
     double gbps = std::min(port.gbps, back->second.gbps);
     if (gbps == 0) gbps = std::max(port.gbps, back->second.gbps);
-    if (gbps == 0) ++unknown_speeds_;
     const auto name = [&](const PortId& end) {
       return End{draft_.topology().nodes[node_of(end)].name, std::to_string(end.second)};
     };
@@ -261,7 +257,6 @@ class Subnet {
   std::map<std::uint32_t, NodeId> lids_;  // of adapters' ports
   std::set<std::uint32_t> switch_lids_;
   std::size_t loops_ = 0;
-  std::size_t unknown_speeds_ = 0;
 };
 
 /// The forwarding tables: for each LID of an adapter what every switch does with it.
@@ -405,7 +400,7 @@ Result<Imported> from_infiniband(const File& net, const File& tables) {
   reader.add_routes(imported.notes);
   imported.notes.emplace_back(
       "credits of InfiniBand wait as PAUSE does; service levels are not read: all data in one");
-  PORTCULLIS_TRY_ASSIGN(imported.topology, draft.finish());
+  PORTCULLIS_TRY(draft.finish(imported));
   return imported;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -84,6 +85,7 @@ struct Config {
   std::string file;
   std::string name;
   std::map<std::string, double> gbps;        // by port
+  std::set<std::string> down;                // ports that the configuration keeps down
   std::map<std::string, std::string> alias;  // a port by its alias, which neighbours may use
   std::map<std::string, double> metres;
   std::map<std::string, std::set<std::uint32_t>> lossless;     // priorities by port
@@ -162,6 +164,12 @@ class ConfigReader {
     PORTCULLIS_TRY_ASSIGN(const auto mbps, number_at(port, "speed"));
     if (mbps && !(*mbps > 0)) return port.at("speed").refuse("Mb/s above 0");
     config_.gbps[key] = mbps.value_or(0) / 1000;
+    // Without one SONiC keeps it down (DEFAULT_ADMIN_STATUS_STR, cfgmgr/portmgr.h), but a file that
+    // was cut down to what counts here need not say.
+    std::string status = "up";
+    PORTCULLIS_TRY(port.read("admin_status", status));
+    if (status != "up" && status != "down") return port.at("admin_status").refuse("up or down");
+    if (status == "down") config_.down.insert(key);
     std::string alias = key;
     PORTCULLIS_TRY(port.read("alias", alias));
     config_.alias.emplace(std::move(alias), key);
@@ -363,16 +371,23 @@ class SonicFabric {
       for (const Neighbour& one : config.neighbours) PORTCULLIS_TRY(cable(config, one));
     if (draft_.topology().links.empty())
       return bad(configs_.front().file, 1, "DEVICE_NEIGHBOR",
-                 "none; a neighbour of one switch is needed");
+                 down_.empty() ? "none; a neighbour of one switch is needed"
+                               : "each is at a port whose admin_status is down; one whose is not "
+                                 "is needed");
     PORTCULLIS_TRY_ASSIGN(const std::uint32_t priority, priority_of(asked));
     notes.push_back(
         fmt::format("thresholds are those of priority {}; where PFC is off for it links "
                     "never pause (xoff unlimited)",
                     priority));
     for (const Config& config : configs_) PORTCULLIS_TRY(set_thresholds(config, priority));
-    if (unknown_ > 0)
-      notes.push_back(fmt::format("{} cables between ports without a speed: {} Gb/s taken",
-                                  unknown_, kUsualGbps));
+    if (!down_.empty())
+      notes.push_back(fmt::format("{} cables at ports whose admin_status is down, left out: {}",
+                                  down_.size(), few({down_.begin(), down_.end()})));
+    if (!unlike_.empty())
+      notes.push_back(
+          fmt::format("{} cables have another CABLE_LENGTH at their other end, the "
+                      "longer taken: {}",
+                      unlike_.size(), few(unlike_)));
     if (untold_ > 0)
       notes.push_back(
           fmt::format("{} links into hosts, of which no file says how they pause: 40 KB", untold_));
@@ -396,41 +411,63 @@ class SonicFabric {
                    fmt::format("\"{}\" is no PORT of {}; one of its ports is accepted", far.port,
                                far.node));
     }
+    const End near{config.name, one.port};
+    if (is_down(near) || is_down(far)) {
+      std::array ends{name_of(near), name_of(far)};
+      std::ranges::sort(ends);  // a cable once, whichever end tells of it
+      down_.insert(fmt::format("{}", fmt::join(ends, "-")));
+      return {};
+    }
     const NodeId self = *draft_.find(config.name);
     const auto known = draft_.link_at(self, one.port);
     const auto other = draft_.find(far.node);
     if (known) {  // the other end has told of it
       const Link& link = draft_.topology().links[*known];
-      if (other && link.to == *other && draft_.link_at(*other, far.port) == known_back(*known)) {
-        lengthen(config, one.port, *known);
+      if (other && link.to == *other && draft_.link_at(*other, far.port) == known_back(*known))
         return {};
-      }
       return bad(config.file, one.line, "DEVICE_NEIGHBOR",
                  fmt::format("{} leads to {} by the other end's file", one.port,
                              draft_.topology().nodes[link.to].name));
     }
     if (!other) draft_.set_kind(draft_.node(far.node), NodeKind::Host);
-    const double gbps = std::max(config.gbps.at(one.port), gbps_of(far));
-    unknown_ += gbps == 0 ? 1 : 0;
-    const auto added = draft_.add_cable({config.name, one.port}, far, gbps);
-    if (!added) return bad(config.file, one.line, "DEVICE_NEIGHBOR", added.error().text);
-    lengthen(config, one.port, *draft_.link_at(self, one.port));
+    PORTCULLIS_TRY(add(config, one, near, far, config.gbps.at(one.port)));
+    if (const auto told = by_name_.find(far.node); told != by_name_.end())
+      PORTCULLIS_TRY(add(config, one, near, far, told->second->gbps.at(far.port)));
+    lengthen(*draft_.link_at(self, one.port), near, far);
     return {};
   }
 
-  /// 0 where no file says.
-  [[nodiscard]] double gbps_of(const End& end) const {
-    const auto told = by_name_.find(end.node);
-    return told == by_name_.end() ? 0 : told->second->gbps.at(end.port);
+  Result<void> add(const Config& config, const Neighbour& one, const End& near, const End& far,
+                   double gbps) {
+    const auto added = draft_.add_cable(near, far, gbps);
+    if (added) return {};
+    return bad(config.file, one.line, "DEVICE_NEIGHBOR", added.error().text);
   }
 
-  /// As that end's file has the cable; of two that differ the longer counts, whoever comes first.
-  void lengthen(const Config& config, const std::string& port, LinkId link) {
-    const auto metres = config.metres.find(port);
-    if (metres == config.metres.end()) return;
-    const double delay = metres->second * kSecondsPerMetre / draft_.topology().units.time_s;
+  static std::string name_of(const End& end) {
+    return end.port.empty() ? end.node : end.node + ":" + end.port;
+  }
+
+  [[nodiscard]] bool is_down(const End& end) const {
+    const auto told = by_name_.find(end.node);
+    return told != by_name_.end() && told->second->down.contains(end.port);
+  }
+
+  [[nodiscard]] std::optional<double> metres_of(const End& end) const {
+    const auto told = by_name_.find(end.node);
+    if (told == by_name_.end() || !told->second->metres.contains(end.port)) return std::nullopt;
+    return told->second->metres.at(end.port);
+  }
+
+  /// Of two lengths that differ the longer counts.
+  void lengthen(LinkId link, const End& near, const End& far) {
+    const auto here = metres_of(near);
+    const auto there = metres_of(far);
+    if (here.value_or(0) > 0 && there.value_or(0) > 0 && *here != *there)
+      unlike_.push_back(fmt::format("{}-{}", name_of(near), name_of(far)));
+    const double metres = std::max(here.value_or(0), there.value_or(0));
     for (const LinkId each : {link, known_back(link)})
-      draft_.link(each).delay = std::max(draft_.link(each).delay, delay);
+      draft_.link(each).delay = metres * kSecondsPerMetre / draft_.topology().units.time_s;
   }
 
   /// add_cable() makes the two links of a cable one after the other.
@@ -496,7 +533,8 @@ class SonicFabric {
   Draft& draft_;
   const std::vector<Config>& configs_;
   std::map<std::string, const Config*> by_name_;
-  std::size_t unknown_ = 0;
+  std::set<std::string> down_;
+  std::vector<std::string> unlike_;
   std::size_t untold_ = 0;
   std::size_t guessed_ = 0;
 };
@@ -521,7 +559,7 @@ Result<Imported> from_sonic(const std::vector<File>& files, std::optional<std::u
     return fail(Errc::InvalidArgument, "no files; config_db.json of one switch or more is needed");
   Draft draft(configs.size() == 1 ? configs.front().name : "sonic");
   PORTCULLIS_TRY(SonicFabric(draft, configs).run(priority, imported.notes));
-  PORTCULLIS_TRY_ASSIGN(imported.topology, draft.finish());
+  PORTCULLIS_TRY(draft.finish(imported));
   return imported;
 }
 

@@ -3,12 +3,16 @@
 // Lists of cables.
 #include <gmock/gmock.h>
 
+#include <set>
+#include <string>
+
 #include "tests/pfc/import/samples.hpp"
 
 namespace portcullis::pfc::import {
 namespace {
 
 using testing::damaged;
+using ::testing::ElementsAre;
 using testing::error_of;
 using testing::sample;
 using ::testing::SizeIs;
@@ -49,6 +53,49 @@ TEST(Edges, CableListedByBothEnds_IsOne) {
   const auto imported = from_edges(cables);
   ASSERT_TRUE(imported.has_value()) << error_of(imported);
   EXPECT_THAT(imported->topology.links, SizeIs(12));
+}
+
+TEST(Edges, SpeedOfEitherEnd_IsTaken) {
+  const auto imported = from_edges({"e.csv",
+                                    "node_a,port_a,node_b,port_b,gbps\n"
+                                    "a,1,b,1,\nb,1,a,1,100\n"   // the second end knows
+                                    "a,2,b,2,25\nb,2,a,2,50\n"  // they disagree
+                                    "a,3,b,3,\n"});             // nobody knows
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  const auto& links = imported->topology.links;
+  ASSERT_THAT(links, SizeIs(6));
+  EXPECT_EQ(links[0].capacity, 100);
+  EXPECT_EQ(links[1].capacity, 100);
+  EXPECT_EQ(links[2].capacity, 50);
+  EXPECT_EQ(links[3].capacity, 50);
+  EXPECT_THAT(imported->notes,
+              ElementsAre("1 cables of which nobody says how fast they are: 40 Gb/s taken",
+                          "1 cables have another speed at their other end, the higher taken: "
+                          "a:2-b:2"));
+}
+
+/// a-b to c and a to b-c.
+TEST(Edges, HyphensInNames_MakeNoTwoLinksOfOneName) {
+  const auto imported = from_edges({"e.csv", "node_a,node_b\na-b,c\na,b-c\na,c\na-b,b-c\n"});
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  std::set<std::string> names;
+  for (const Link& link : imported->topology.links) names.insert(link.name);
+  EXPECT_THAT(names, SizeIs(8));
+}
+
+TEST(Edges, NetBoxCablesThatAreNotThere_AreLeftOutAndTold) {
+  const auto imported =
+      from_edges({"netbox.csv",
+                  "side_a_device,side_a_name,side_b_device,side_b_name,status\n"
+                  "sw1,eth1,sw2,eth1,connected\nsw1,eth2,sw2,eth2,Planned\nsw1,eth3,,,connected\n"
+                  ",,sw2,eth4,connected\nsw1,eth5,sw2,eth5,decommissioning\n"});
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_THAT(imported->topology.links, SizeIs(4));
+  EXPECT_THAT(imported->notes,
+              ElementsAre("2 cables with a free end, left out",
+                          "1 cables of status planned, left out; what is there already is "
+                          "\"connected\"",
+                          "2 cables of which nobody says how fast they are: 40 Gb/s taken"));
 }
 
 TEST(Edges, Hosts_MayBeNamed) {

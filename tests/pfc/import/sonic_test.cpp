@@ -65,6 +65,33 @@ TEST(Sonic, LengthThatOneEndAloneKnows_CountsInAnyOrder) {
   EXPECT_DOUBLE_EQ(delay_s(backward->topology), 40 * 5e-9);
 }
 
+TEST(Sonic, EndsThatDisagree_AreToldByName) {
+  const auto length = with(0, "\"40m\"", "\"30m\"");
+  ASSERT_TRUE(length.has_value()) << error_of(length);
+  EXPECT_THAT(length->notes, Contains(HasSubstr("1 cables have another CABLE_LENGTH at their other "
+                                                "end, the longer taken: leaf1:Ethernet0-spine1")));
+  const auto speed = with(0, "\"speed\": \"100000\"", "\"speed\": \"40000\"");
+  ASSERT_TRUE(speed.has_value()) << error_of(speed);
+  EXPECT_EQ(speed->topology.links[*TopologyIndex(speed->topology).link("spine1-leaf1")].capacity,
+            100);
+  EXPECT_THAT(speed->notes, Contains(HasSubstr("1 cables have another speed at their other end, "
+                                               "the higher taken: leaf1-spine1")));
+}
+
+/// One end that is down takes the cable from both.
+TEST(Sonic, PortThatIsKeptDown_HasNoCable) {
+  for (const std::size_t file : {std::size_t{0}, std::size_t{2}}) {
+    const auto one = with(file, "\"admin_status\": \"up\"", "\"admin_status\": \"down\"");
+    ASSERT_TRUE(one.has_value()) << error_of(one);
+    EXPECT_THAT(one->topology.links, SizeIs(2 * 3));
+    EXPECT_FALSE(TopologyIndex(one->topology).link("leaf1-spine1").has_value());
+    EXPECT_THAT(one->notes, Contains("1 cables at ports whose admin_status is down, left out: "
+                                     "leaf1:Ethernet0-spine1:Ethernet0"));
+  }
+  EXPECT_THAT(error_of(with(0, "\"admin_status\": \"up\"", "\"admin_status\": \"off\"")),
+              HasSubstr("up or down is accepted"));
+}
+
 TEST(Sonic, PortWithoutASpeed_IsToldOrHasItsNeighbours) {
   const auto one = with(0, "\"speed\": \"100000\",", "");
   ASSERT_TRUE(one.has_value()) << error_of(one);
@@ -75,7 +102,8 @@ TEST(Sonic, PortWithoutASpeed_IsToldOrHasItsNeighbours) {
       file.text.replace(at, 7, "\"spede\"");
   const auto none = from_sonic(files);
   ASSERT_TRUE(none.has_value()) << error_of(none);
-  EXPECT_THAT(none->notes, Contains(HasSubstr("4 cables between ports without a speed: 40 Gb/s")));
+  EXPECT_THAT(none->notes,
+              Contains(HasSubstr("4 cables of which nobody says how fast they are: 40 Gb/s")));
 }
 
 TEST(Sonic, PriorityInAnotherGroup_HasThatGroupsRoom) {
