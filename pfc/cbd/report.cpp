@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "pfc/cbd/routing.hpp"
-#include "pfc/csv_field.hpp"
+#include "pfc/csv.hpp"
 
 namespace portcullis::pfc::cbd {
 namespace {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "pfc/import/csv.hpp"
+#include "pfc/csv.hpp"
 #include "pfc/import/prefix_tables.hpp"
 
 namespace portcullis::pfc::import {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "pfc/import/csv.hpp"
+#include "pfc/csv.hpp"
 
 namespace portcullis::pfc::import {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pfc/csv_field.hpp"
+#include "pfc/csv.hpp"
 #include "pfc/packet/completion.hpp"
 
 namespace portcullis::pfc::packet {

@@ -2,12 +2,17 @@
 #include "pfc/packet/workload.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <random>
+#include <string>
+#include <vector>
+
+#include "pfc/csv.hpp"
 
 namespace portcullis::pfc::packet {
 namespace {
@@ -69,15 +74,18 @@ void shuffle(std::vector<NodeId>& nodes, Random& random) {
   for (std::size_t i = nodes.size(); i > 1; --i) std::swap(nodes[i - 1], nodes[random.below(i)]);
 }
 
-/// Fields of one line of a file of messages.
-class LineReader {
+/// A row of a file of messages.
+class RowReader {
  public:
-  LineReader(const std::string& file, const TopologyIndex& nodes) : file_(file), nodes_(nodes) {}
+  RowReader(const std::string& file, const TopologyIndex& nodes) : file_(file), nodes_(nodes) {}
 
-  Result<Message> read(std::string_view line, std::size_t at) const {
-    const auto fields = split(line, ',');
+  Result<Message> read(const CsvRow& row) const {
+    const std::size_t at = row.line;
+    std::vector<std::string_view> fields;
+    for (const std::string& field : row.fields) fields.push_back(trimmed(field));
     if (fields.size() != 4 && fields.size() != 5)
-      return bad(at, "line", line, "from,to,bytes,start_us or from,to,bytes,start_us,priority");
+      return bad(at, "line", fmt::format("{}", fmt::join(fields, ",")),
+                 "from,to,bytes,start_us or from,to,bytes,start_us,priority");
     Message message;
     const auto from = nodes_.node(fields[0]);
     const auto to = nodes_.node(fields[1]);
@@ -182,16 +190,16 @@ std::uint64_t SizeDistribution::size(double part) const {
 Result<std::vector<Message>> read_messages(std::string_view text, const std::string& file,
                                            const Topology& topology) {
   const TopologyIndex nodes(topology);
-  const LineReader reader(file, nodes);
+  const RowReader reader(file, nodes);
   std::vector<Message> messages;
-  std::size_t at = 0;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = std::min(text.find('\n', from), text.size());
-    const std::string_view line = trimmed(text.substr(from, end - from));
-    from = end + 1;
-    ++at;
-    if (line.empty() || line.front() == '#' || (at == 1 && line.starts_with("from,"))) continue;
-    PORTCULLIS_TRY_ASSIGN(const Message message, reader.read(line, at));
+  CsvReader rows(text, file);
+  CsvRow row;
+  while (true) {
+    PORTCULLIS_TRY_ASSIGN(const bool is_row, rows.next(row));
+    if (!is_row) break;
+    const bool is_blank = row.fields.size() == 1 && trimmed(row.fields[0]).empty();
+    if (is_blank || (row.line == 1 && trimmed(row.fields[0]) == "from")) continue;
+    PORTCULLIS_TRY_ASSIGN(const Message message, reader.read(row));
     if (messages.size() == kMostMessages)
       return fail(
           Errc::InvalidArgument,

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "pfc/csv_field.hpp"
+#include "pfc/csv.hpp"
 #include "pfc/fluid/columns.hpp"
 #include "tools/pfc_deadlock/chart.hpp"
 #include "tools/pfc_deadlock/page.hpp"

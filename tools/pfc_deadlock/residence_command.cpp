@@ -14,7 +14,7 @@
 #include "pfc/bound/residence_bound.hpp"
 #include "pfc/cbd/flow_paths.hpp"
 #include "pfc/cbd/report.hpp"
-#include "pfc/csv_field.hpp"
+#include "pfc/csv.hpp"
 #include "pfc/fluid/residence.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/fluid_report.hpp"

@@ -34,6 +34,20 @@ TEST(Workload, File_IsReadLineByLine) {
   EXPECT_EQ(messages[1].priority, 0u);
 }
 
+/// As spreadsheets write it, with names that need quotes.
+TEST(Workload, ByteOrderMarkAndQuotes_AreNoPartOfNames) {
+  Topology fabric = clos();
+  fabric.nodes[*TopologyIndex(fabric).node("host0")].name = "rack 1, \"left\"";
+  const auto messages = read_messages(
+      "\xef\xbb\xbf"
+      "\"from\",\"to\",\"bytes\",\"start_us\"\r\n\"rack 1, \"\"left\"\"\",\"host5\", 1500 ,0\r\n  "
+      "\r\n",
+      "w.csv", fabric);
+  ASSERT_TRUE(messages.has_value()) << messages.error().text;
+  ASSERT_EQ(messages->size(), 1u);
+  EXPECT_EQ(messages->front().bytes, 1500u);
+}
+
 TEST(Workload, FileWithAMistake_IsNamedWithLineAndField) {
   EXPECT_THAT(error_of("host0,host1,5,0\nhost0,nobody,5,0\n"),
               HasSubstr("w.csv:2: to: \"nobody\""));
@@ -44,6 +58,7 @@ TEST(Workload, FileWithAMistake_IsNamedWithLineAndField) {
   EXPECT_THAT(error_of("host0,host1,5,nan"), HasSubstr("start_us: \"nan\""));
   EXPECT_THAT(error_of("host0,host1,5,0,8"), HasSubstr("priority: \"8\""));
   EXPECT_THAT(error_of("host0,host1,5"), HasSubstr("w.csv:1: line"));
+  EXPECT_THAT(error_of("host0,\"host1,5,0\nhost0,host1,5,0"), HasSubstr("w.csv:1: a quote"));
   EXPECT_THAT(error_of(""), HasSubstr("no message"));
 }
 
