@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "program/standard_streams.hpp"
 #include "program/version.hpp"
 
 namespace portcullis::program {
@@ -136,7 +137,7 @@ Result<std::optional<std::string>> parse_arguments(CLI::App& app,
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    return fitted(app.help());
+    return fitted(app.help() + std::string(kExitHelp));
   } catch (const CLI::CallForVersion& version) {
     return std::string(version.what()) + "\n";
   } catch (const CLI::RequiredError& error) {

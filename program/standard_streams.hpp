@@ -19,6 +19,11 @@ inline constexpr int kExitOutputLost = 74;
 inline constexpr int kExitArgument = 64;
 /// The system had no memory, no thread or no standard stream for it: EX_OSERR of sysexits.h.
 inline constexpr int kExitNoResources = 71;
+/// What --help says of them, below a program's own.
+inline constexpr std::string_view kExitHelp =
+    "\nExit status of every program: 74 what it printed or wrote is not all there, 71 the system "
+    "had\n"
+    "no memory, thread or stream for it, 64 an argument is too long or no text\n";
 
 /// Runs `body` as the whole of main() and returns the status to leave with: the body's, or one of
 /// the above after one line on standard error. A standard stream that is closed is opened first,

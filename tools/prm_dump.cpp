@@ -56,7 +56,7 @@ int dump(const std::vector<std::string_view>& arguments) {
   std::string out;
   for (const std::string_view argument : arguments) {
     if (argument == "--help" || argument == "-h") {
-      std::cout << kHelp;
+      std::cout << kHelp << portcullis::program::kExitHelp;
       return 0;
     }
     if (argument == "--version") {

@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "pmd/lcores.hpp"
 #include "pmd/vfio_function.hpp"
+#include "program/standard_streams.hpp"
 #include "program/version.hpp"
 #include "tools/doctor/checks.hpp"
 #include "tools/doctor/kept_checks.hpp"
@@ -162,7 +163,7 @@ Outcome examine_kept(const Options& options, const Machine& machine, const World
 Outcome run(std::span<const std::string_view> arguments, const World& world) {
   const auto options = parse(arguments);
   if (!options) return {kExitUsage, {}, fmt::format("doctor: {}\n", options.error().text)};
-  if (options->help) return {kExitReady, std::string(kHelp), {}};
+  if (options->help) return {kExitReady, std::string(kHelp) + std::string(program::kExitHelp), {}};
   if (options->version) return {kExitReady, program::version_text("doctor") + "\n", {}};
   const Machine machine = world.machine(options->root);
   if (!options->kept.empty()) return examine_kept(*options, machine, world);

@@ -87,8 +87,7 @@ constexpr const char* kVerdictFooter =
     "  hangs     no property breaks, but some run can never come to its end\n"
     "  refuted   a property breaks; a shortest run is printed\n"
     "\nExit status: 0 safe or counted, 1 refuted or hangs, 2 bad input, 3 stopped early, 4 "
-    "gives-up,\n5 with --all-steps: nothing breaks, but some step is never reached, 74 the output "
-    "is not\nall there.";
+    "gives-up,\n5 with --all-steps: nothing breaks, but some step is never reached.";
 
 CLI::App* add_check(CLI::App& app, ExploreCommand& command) {
   CLI::App* sub = app.add_subcommand("check", "every reachable state of a protocol of your own");
@@ -127,16 +126,14 @@ CLI::App* add_explore(CLI::App& app, ExploreCommand& command) {
 constexpr const char* kTableFooter =
     "\nThe last column counts end states in which a client has no timeout left: what it would do "
     "next is\nnot looked at.\n"
-    "\nExit status: 0 the whole table was printed, whatever it says, 2 bad input, 3 stopped early, "
-    "74\nthe output is not all there.";
+    "\nExit status: 0 the whole table was printed, whatever it says, 2 bad input, 3 stopped early.";
 constexpr const char* kAdviceFooter =
     "\nADVICE\n"
     "  repost     no run that was explored shows that it was posted twice, if `conditions` hold\n"
     "  only-if    that, where all of one list of `one_of` is promised too\n"
     "  never      a run shows it, whatever is promised; the run is printed\n"
     "  no-advice  not modelled, contradictory or too much to explore; the reason says which\n"
-    "\nExit status: 0 the advice was printed, 2 bad input, 3 stopped early, 74 the output is not "
-    "all\nthere.";
+    "\nExit status: 0 the advice was printed, 2 bad input, 3 stopped early.";
 
 CLI::App* add_import(CLI::App& app, ImportCommand& command) {
   CLI::App* sub = app.add_subcommand(
@@ -161,7 +158,7 @@ CLI::App* add_import(CLI::App& app, ImportCommand& command) {
       "-`.\n"
       "wr_id is a request's number in it, qp_num the responder's QP. Checksums are not looked at.\n"
       "\nExit status: 0 the dump was printed, 2 bad input, or a capture that does not say what is\n"
-      "outstanding, 74 the output is not all there.");
+      "outstanding.");
   return sub;
 }
 
@@ -190,9 +187,7 @@ CLI::App* add_late(CLI::App& app, LateCommand& command) {
       "\nThe number goes to standard output, and why to standard error:\n"
       "failover-check protocols --late $(failover-check late --fabric clos.json --timeout-us 100 "
       "--packets 3)\n"
-      "\nExit status: 0 the number was printed, 1 nothing bounds it, 2 bad input, 74 the output "
-      "is\n"
-      "not all there.");
+      "\nExit status: 0 the number was printed, 1 nothing bounds it, 2 bad input.");
   return sub;
 }
 

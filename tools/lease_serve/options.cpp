@@ -26,8 +26,7 @@ What a client says of its GID, MAC and QPN is believed: listen where only those 
 have a lease. Ctrl-C twice ends it at once.
 
 exit status: 0 TornDown and no byte changed while it was watched, or stopped before a lease was
-granted, 1 not so, 2 it could not be
-served, 74 what was printed or written is not all there)";
+granted, 1 not so, 2 it could not be served)";
 
 void add_device_options(CLI::App& app, Options& options) {
   add_port_options(app, options.device, options.address);

@@ -48,10 +48,9 @@ the port can have this NIC write 8 bytes at a time to a queue pair that it names
   lease-verify --sweep
   lease-verify --sweep --listen 192.0.2.2:7471 --wait-ms 7200000
 
-exit status: 0 all is as it should be, 1 a byte was wrong, no revoke came, 2 not checked, 74 what
-was printed or written is not all there. Behind these, with --server, 1: the 2000 ms budget was
-missed; the sub-second property depends on --timeout and --retry of the server: it is told, and no
-status. With --leased, the gravest first:
+exit status: 0 all is as it should be, 1 a byte was wrong, no revoke came, 2 not checked.
+Behind these, with --server, 1: the 2000 ms budget was missed; the sub-second property depends on
+--timeout and --retry of the server: it is told, and no status. With --leased, the gravest first:
   1 no word of the lease's end came, a request was posted behind it by who cooperates, or succeeded
     behind it
   5 no outcome within the 1 s of the contract (--revoke-after-ms, and giving the lease back)

@@ -27,8 +27,7 @@ constexpr const char* kFooter = R"(
 exit status: 0 done (revoke: TornDown), 1 alloc: the lease has ended otherwise than by its
 holder, 2 it could not be asked or was refused, 3 Fenced (fenced: there are such, or were), 4
 NotFound (--everywhere: no node has joined), 5 --everywhere: not certain, a node is Unreachable
-or endpoints are of two clusters, 6 --everywhere: a node is Expired, and none is Unreachable, 74
-what was printed is not all there)";
+or endpoints are of two clusters, 6 --everywhere: a node is Expired, and none is Unreachable)";
 
 struct LeaseName {
   std::uint64_t id = 0;

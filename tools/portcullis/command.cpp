@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "program/standard_streams.hpp"
 #include "program/version.hpp"
 
 namespace portcullis::tools::command {
@@ -39,7 +40,7 @@ std::string help() {
   std::string list;
   for (const Program& program : programs())
     list += fmt::format("  {:<15} {}\n", program.name, program.summary);
-  return fmt::format(kHelp, list);
+  return fmt::format(kHelp, list) + std::string(program::kExitHelp);
 }
 
 }  // namespace

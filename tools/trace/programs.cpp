@@ -179,7 +179,8 @@ Outcome diff_files(const DiffOptions& options, const Rules& rules) {
 Outcome trace_diff(Arguments arguments) {
   const auto options = parse_diff(arguments);
   if (!options) return bad("trace-diff", options.error().text);
-  if (options->help) return {kExitSame, std::string(kDiffHelp), {}};
+  if (options->help)
+    return {kExitSame, std::string(kDiffHelp) + std::string(program::kExitHelp), {}};
   if (options->version) return {kExitSame, program::version_text("trace-diff") + "\n", {}};
   Rules rules = options->strict ? Rules{} : Rules::usual();
   rules.ignored.insert(rules.ignored.end(), options->ignored.begin(), options->ignored.end());
@@ -192,7 +193,8 @@ Outcome trace_import(Arguments arguments) {
   std::string_view device;
   std::optional<std::string_view> file;
   for (const std::string_view argument : arguments) {
-    if (argument == "--help" || argument == "-h") return {0, std::string(kImportHelp), {}};
+    if (argument == "--help" || argument == "-h")
+      return {0, std::string(kImportHelp) + std::string(program::kExitHelp), {}};
     if (argument == "--version") return {0, program::version_text("trace-import") + "\n", {}};
     if (argument.starts_with(kDevice)) {
       device = argument.substr(kDevice.size());
