@@ -221,6 +221,15 @@ Result<DeviceSpec> parse_device(std::string_view text) {
     PORTCULLIS_TRY_ASSIGN(const bool is_wish, apply(wishes, word));
     if (!is_wish) PORTCULLIS_TRY(apply(options, word));
   }
+  std::error_code none;
+  const auto plain = [&none](const std::string& path) {
+    return std::filesystem::absolute(path, none).lexically_normal();
+  };
+  const bool has_both = !options.pcap_path.empty() && !options.trace_path.empty();
+  if (has_both && plain(options.pcap_path) == plain(options.trace_path))
+    return fail(Errc::InvalidArgument,
+                fmt::format("\"trace={}\": pcap= is written there; two files are accepted",
+                            options.trace_path));
   return DeviceSpec{.kind = std::move(options), .bring_up = wishes};
 }
 

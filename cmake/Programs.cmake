@@ -69,6 +69,12 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs COMPONENT documents
         DESTINATION ${CMAKE_INSTALL_DOCDIR}
         PATTERN man EXCLUDE PATTERN site EXCLUDE PATTERN CMakeLists.txt EXCLUDE
         PATTERN "*_shown.py" EXCLUDE PATTERN __pycache__ EXCLUDE)
+if(PORTCULLIS_PYTHON)  # without it they have links to sources, which lead nowhere
+  install(CODE "execute_process(
+    COMMAND ${PORTCULLIS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/site/installed.py
+            ${PROJECT_SOURCE_DIR} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}\"
+    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT documents)
+endif()
 
 # `portcullis` knows them all, so it comes last.
 add_subdirectory(tools/portcullis)

@@ -76,8 +76,8 @@ std::optional<std::string> why_void(const Row& row, double bound_us) {
     return fmt::format("{}: the WRITE never came, so nothing was held back", text_of(row));
   if (!seen.is_held_back())
     return fmt::format(
-        "{}: nothing was held back: the WRITE came {:.6g} us {} the fence, {:.6g} us of its way in "
-        "queues that were paused",
+        "{}: no PAUSE held it back until the fence: the WRITE came {:.6g} us {} it, {:.6g} us of "
+        "its way in queues that were paused",
         text_of(row), std::abs(seen.arrived_us), seen.arrived_us > 0 ? "behind" : "before",
         static_cast<double>(seen.late.paused_ns) / 1000);
   if (seen.lateness_us() > bound_us)

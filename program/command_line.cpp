@@ -85,10 +85,13 @@ bool has_leading_zero(std::string_view value) noexcept {
 }
 
 /// A NaN where a range is checked: CLI11 compares with both ends, and no comparison with one holds.
-/// A type goes on with what is checked, behind a colon.
+/// A type goes on with what is checked, behind a colon: "FLOAT in [0 - 1]", "KB:50 to 4000".
 bool is_nan_in_a_range(std::string_view type, const std::string& value) {
-  if (type.find("FLOAT") == std::string_view::npos || type.find(':') == std::string_view::npos)
-    return false;
+  const std::size_t colon = type.find(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view range = type.substr(colon + 1);
+  const bool is_of_numbers = !range.empty() && range.front() >= '0' && range.front() <= '9';
+  if (type.find("FLOAT") == std::string_view::npos && !is_of_numbers) return false;
   return std::isnan(std::strtod(value.c_str(), nullptr));
 }
 

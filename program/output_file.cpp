@@ -16,6 +16,7 @@
 
 #include "base/entropy.hpp"
 #include "base/unique_fd.hpp"
+#include "program/standard_streams.hpp"
 #include "trace/recording_file.hpp"
 
 namespace portcullis::program {
@@ -123,6 +124,12 @@ Result<void> write_output(const std::string& path, std::string_view text, mode_t
   PORTCULLIS_TRY_ASSIGN(auto unfinished, Unfinished::create(path, mode));
   if (there && fchmod(unfinished.fd(), *there & mode) != 0) return refuse(path, message(errno));
   return unfinished.finish(text);
+}
+
+void keep_output(std::string_view option, const std::string& path, std::string_view text,
+                 mode_t mode) {
+  const auto written = write_output(path, text, mode);
+  if (!written) note_lost_file(std::string(option) + " " + written.error().text);
 }
 
 Result<void> check_outputs(const std::vector<WrittenFile>& files,

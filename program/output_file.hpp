@@ -28,6 +28,11 @@ inline constexpr mode_t kOnlyOwner = 0600;  // of a file with a key in it
 [[nodiscard]] Result<void> write_output(const std::string& path, std::string_view text,
                                         mode_t mode = kAnybody);
 
+/// The same at the end of work that was done and is told on standard output: a file that is lost is
+/// one line, and status 74 (note_lost_file() of program/standard_streams.hpp).
+void keep_output(std::string_view option, const std::string& path, std::string_view text,
+                 mode_t mode = kAnybody);
+
 /// One file that a program writes: the option that names it, and what it names; empty: none.
 struct WrittenFile {
   std::string_view option;

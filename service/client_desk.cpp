@@ -59,7 +59,8 @@ Result<void> ClientDesk::check_address(const Request& request) const {
 }
 
 void ClientDesk::refuse(const std::string& why) {
-  say_("refused", fmt::format("{}: {}", channel_->peer(), why));
+  const std::string peer = channel_->peer() + ": ";  // which what the channel says begins with too
+  say_("refused", why.starts_with(peer) ? why : peer + why);
   (void)channel_->send_line(exchange::refusal(why));  // it may be gone
   channel_->drop();
 }

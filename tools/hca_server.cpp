@@ -17,6 +17,7 @@
 #include "model/hca_server/serve.hpp"
 #include "model/model.hpp"
 #include "program/command_line.hpp"
+#include "program/output_file.hpp"
 #include "program/signals.hpp"
 #include "program/standard_streams.hpp"
 
@@ -48,7 +49,8 @@ Result<void> take_port(const std::string& type, const std::string& text, model::
   const int read = std::sscanf(text.c_str(), "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &mac[0],
                                &mac[1], &mac[2], &mac[3], &mac[4], &mac[5], &end);
   const bool is_plain = text.find_first_not_of("0123456789abcdefABCDEF:") == std::string::npos;
-  if (read != 6 || static_cast<std::size_t>(end) != text.size() || !is_plain || (mac[0] & 1) != 0)
+  if (read != 6 || static_cast<std::size_t>(end) != text.size() || !is_plain || (mac[0] & 1) != 0 ||
+      mac == std::array<std::uint8_t, 6>{})
     return fail(Errc::InvalidArgument,
                 "--mac '" + text + "': a unicast address such as 02:50:43:00:00:01 is accepted");
   options.mac = mac;
@@ -91,6 +93,12 @@ Result<void> run(const Offer& offer, model::Options options) {
   if (offer.shm.empty()) return model::serve_clients(*function, listener, stop_asked, log);
   return model::serve_owners(*function, listener, std::chrono::milliseconds(offer.reset_delay_ms),
                              stop_asked, log);
+}
+
+Result<void> check_files(const model::Options& options, const std::string& profile,
+                         const Offer& offer) {
+  return program::check_outputs({{"--pcap", options.pcap_path}, {"--trace", options.trace_path}},
+                                {profile, offer.path()});
 }
 
 void add_offer(CLI::App& app, Offer& offer) {
@@ -163,7 +171,8 @@ int act(int argc, char** argv) {
              "  hca-server --shm /tmp/hca &  leased --device=shm:/tmp/hca\n"
              "Two ports on one wire:\n"
              "  hca-server --socket a --wire stream,listen=/tmp/wire\n"
-             "  hca-server --socket b --wire stream,connect=/tmp/wire --mac 02:50:43:00:00:02");
+             "  hca-server --socket b --wire stream,connect=/tmp/wire --mac 02:50:43:00:00:02\n"
+             "\nexit status: 0 it was told to stop, 1 bad arguments, or it could not be offered");
   const auto text = program::parse_arguments(app, {argv + 1, argv + argc});
   if (!text) return refuse(text.error());
   if (*text) {
@@ -175,6 +184,7 @@ int act(int argc, char** argv) {
   if (!profile.empty())
     if (const auto taken = model::adopt_bundle(options, profile); !taken)
       return refuse(taken.error());
+  if (const auto apart = check_files(options, profile, offer); !apart) return refuse(apart.error());
   options.on_recording_lost = program::note_lost_file;
   const auto served = run(offer, std::move(options));
   return served ? 0 : refuse(served.error());

@@ -8,10 +8,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "attach/open_device.hpp"
 #include "base/result.hpp"
 #include "pmd/gid.hpp"
+#include "program/output_file.hpp"
 #include "service/served_port.hpp"
 
 namespace portcullis::tools {
@@ -25,5 +27,9 @@ CLI::Option* add_address_option(CLI::App& app, std::optional<pmd::Gid>& address)
 [[nodiscard]] Result<std::unique_ptr<service::ServedPort>> open_port(
     const attach::DeviceSpec& spec, const std::optional<pmd::Gid>& address,
     const std::optional<std::uint32_t>& vlan = std::nullopt);
+
+/// `files` and what --device has written, for program::check_outputs().
+[[nodiscard]] std::vector<program::WrittenFile> with_device_files(
+    std::vector<program::WrittenFile> files, const attach::DeviceSpec& spec);
 
 }  // namespace portcullis::tools

@@ -45,6 +45,12 @@ TEST(ParseDevice, EveryWord_ArrivesInTheModelsOptions) {
   EXPECT_EQ(options_of(spec).trace_path, "/tmp/x.trace");
 }
 
+TEST(ParseDevice, CaptureAndTraceOfOneName_AreRefused) {
+  const auto both = parse_device("model,pcap=a/b,trace=./a//b");
+  ASSERT_FALSE(both.has_value());
+  EXPECT_EQ(both.error().text, "\"trace=./a//b\": pcap= is written there; two files are accepted");
+}
+
 TEST(ParseDevice, ProfileThatIsNoBundle_IsOneLineWithItsPath) {
   for (const char* const path : {"/nowhere/card.tar.zst", "/usr", "/dev/null"}) {
     const auto refused = parse_device(std::string("model,profile=") + path);

@@ -37,6 +37,30 @@ class Links(unittest.TestCase):
                          ["a.html:1: https://a.example/a.js is fetched from a host"])
 
 
+class Installed(unittest.TestCase):
+    def test_link_into_the_sources_is_its_text(self):
+        from installed import as_installed
+        page = pathlib.PurePosixPath("docs/a/b.md")
+        kept = "[y](../c.md#d) [z](https://z.example/) [w](#w) ![v](v.svg)"
+        self.assertEqual(as_installed("[x](../../pmd/x.cpp#L1) " + kept, page), "x " + kept)
+
+    def test_no_installed_page_has_a_link_that_leads_nowhere(self):
+        from installed import LINK, OWN, as_installed, is_installed
+        pages = [str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")]
+        pages = [*OWN, *(page for page in pages if is_installed(page))]
+        self.assertGreater(len(pages), 20)
+        for path in pages:
+            page = pathlib.PurePosixPath(path)
+            text = (ROOT / path).read_text(encoding="utf-8")
+            for _, target in LINK.findall(as_installed(text, page)):
+                file = target.partition("#")[0]
+                if not file or ":" in file:
+                    continue
+                there = (ROOT / page.parent / file).resolve().relative_to(ROOT.resolve())
+                leads = is_installed(str(there)) and (ROOT / there).exists()
+                self.assertTrue(leads, f"{path}: {target}")
+
+
 class Headers(unittest.TestCase):
     def seen(self, *lines: str) -> list[str]:
         from doxygen_filter import marked

@@ -29,14 +29,16 @@ TEST(Conclusion, WithoutLoad_IsThatNothingWasHeldBack) {
   Wanted wanted;
   wanted.setup.ring.has_loads = false;
   wanted.rests_ms = {1};
-  EXPECT_THAT(why_not_shown(look(wanted).value()), Optional(HasSubstr("nothing was held back")));
+  EXPECT_THAT(why_not_shown(look(wanted).value()),
+              Optional(HasSubstr("no PAUSE held it back until the fence")));
 }
 
 TEST(Conclusion, WithoutPause_IsThatNothingWasHeldBack) {
   Wanted wanted;
   wanted.setup.ring.pauses = false;
   wanted.rests_ms = {1};
-  EXPECT_THAT(why_not_shown(look(wanted).value()), Optional(HasSubstr("nothing was held back")));
+  EXPECT_THAT(why_not_shown(look(wanted).value()),
+              Optional(HasSubstr("no PAUSE held it back until the fence")));
 }
 
 TEST(Conclusion, OfAFabricWithoutABound_IsNone) {
@@ -63,13 +65,15 @@ TEST(Conclusion, WhenTheWriteNeverCame_SaysSo) {
 TEST(Conclusion, WhenNoQueueOnItsWayWasPaused_SaysThatNothingWasHeldBack) {
   Findings findings = made_up();
   findings.defences[0].seen.late.paused_ns = 0;
-  EXPECT_THAT(why_not_shown(findings), Optional(HasSubstr("nothing was held back")));
+  EXPECT_THAT(why_not_shown(findings),
+              Optional(HasSubstr("no PAUSE held it back until the fence")));
 }
 
 TEST(Conclusion, WhenTheWriteWasSentBehindTheFence_SaysThatNothingWasHeldBack) {
   Findings findings = made_up();
   findings.defences[0].seen.sent_us = 1;
-  EXPECT_THAT(why_not_shown(findings), Optional(HasSubstr("nothing was held back")));
+  EXPECT_THAT(why_not_shown(findings),
+              Optional(HasSubstr("no PAUSE held it back until the fence")));
 }
 
 TEST(Conclusion, WhenItCameLaterThanTheBound_SaysSo) {

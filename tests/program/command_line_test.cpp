@@ -120,7 +120,10 @@ TEST(CommandLine, NotANumber_IsInNoRange) {
   double limit = 0;
   app.add_option("--time", time, "how long")->check(CLI::Range(0.0, 10.0));
   app.add_option("--limit", limit, "at most")->type_name("MS")->check(CLI::Range(0.0, 10.0));
-  for (const char* option : {"--time", "--limit"})
+  app.add_option("--size", limit, "above")
+      ->type_name("KB")
+      ->check(CLI::Range(50.0, 90.0, "50 to 90"));
+  for (const char* option : {"--time", "--limit", "--size"})
     for (const char* value : {"nan", "NaN", "-nan"})
       EXPECT_THAT(parse_arguments(app, {option, value}).error().text,
                   StartsWith(std::string(option) + ": " + value + ": a number is accepted"));

@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 UNKNOWN = "--no-such-option"
@@ -65,6 +66,30 @@ class EveryProgram(unittest.TestCase):
                                                      r"number without a leading zero, .*\n\Z")
                     looked_at += 1
         self.assertGreater(looked_at, 50)  # of two dozen programs
+
+
+class TwoFilesOfOneName(unittest.TestCase):
+    """The second would take the place of the first, and nobody would know."""
+
+    def test_are_refused_before_the_work(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one, same = f"{folder}/a", f"{folder}/./a"
+            asked = {
+                "fence-audit": ["--fences", "1", "--json", one, "--per-fence", same],
+                "lease-serve": ["--device=model", "--listen=1", "--dump", one, "--json", same],
+                "lease-verify": ["--request-file", one, "--grant-file", same],
+                "hca-server": ["--shm", f"{folder}/s", "--pcap", one, "--trace", same]}
+            for program, mistake in PROGRAMS.items():
+                if program.name not in asked:
+                    continue
+                with self.subTest(program.name):
+                    refused = run(program, *mistake[:-1], *asked.pop(program.name))
+                    self.assertNotEqual(refused.returncode, 0)
+                    self.assertRegex(refused.stderr,
+                                     rf"\A{program.name}: --.*{re.escape(folder)}.*: "
+                                     r".*(two files are|another file is) accepted\n\Z")
+            self.assertEqual(asked, {})
+            self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
 
 
 if __name__ == "__main__":

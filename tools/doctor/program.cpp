@@ -34,7 +34,7 @@ Nothing is changed: the commands are yours to run.
                    such as mlx5_0
   --no-open        does not open the function
   --json           prints one JSON object
-  --root=DIR       examines DIR/sys, DIR/proc and DIR/dev instead; opens nothing
+  --root=DIR       examines DIR/sys, proc, dev and lib instead; opens nothing
   --version        prints which build it is
   -h, --help       prints this
 
@@ -84,18 +84,31 @@ Result<Options> parse(std::span<const std::string_view> arguments) {
     } else if (!options.bdf.empty() || !options.kept.empty()) {
       return fail(Errc::InvalidArgument,
                   fmt::format("\"{}\" is a second device; one expected", argument));
+    } else if (argument == "model" || argument.starts_with("model,")) {
+      return fail(Errc::InvalidArgument,
+                  fmt::format("\"{}\" needs nothing of this machine, as --device of the programs "
+                              "that take one; a card's name expected",
+                              argument));
     } else if (may_be_kept(std::string(argument))) {
       options.kept = argument;
     } else {
-      PORTCULLIS_TRY_ASSIGN(options.bdf, pmd::canonical_bdf(argument));
+      auto bdf = pmd::canonical_bdf(argument);
+      if (!bdf)
+        return fail(
+            Errc::InvalidArgument,
+            fmt::format("\"{}\" is neither a PCI address, such as 0000:03:00.0, nor an RDMA "
+                        "device of the kernel's, such as mlx5_0; one of them expected",
+                        argument));
+      options.bdf = *std::move(bdf);
     }
   }
   std::error_code error;
-  if (!std::filesystem::is_directory(options.root / "sys", error))
-    return fail(Errc::InvalidArgument,
-                fmt::format("--root \"{}\" has no sys in it; a folder with sys, proc and dev "
-                            "expected",
-                            options.root.string()));
+  for (const char* const part : {"sys", "proc"})
+    if (!std::filesystem::is_directory(options.root / part, error))
+      return fail(Errc::InvalidArgument,
+                  fmt::format("--root \"{}\" has no {} in it; a folder with sys, proc, dev and lib "
+                              "expected",
+                              options.root.string(), part));
   return options;
 }
 

@@ -53,24 +53,28 @@ Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
 }
 
 /// What cannot be written at the end is refused before the work.
-Result<void> check_files(const Options& options) {
+Result<void> check_files(const Options& options, const portcullis::attach::DeviceSpec& spec) {
+  PORTCULLIS_TRY(portcullis::program::check_outputs(
+      portcullis::tools::with_device_files(
+          {{"--json", options.json}, {"--per-fence", options.per_fence}}, spec),
+      {}));
   for (const std::string* const path : {&options.json, &options.per_fence})
     if (!path->empty()) PORTCULLIS_TRY(portcullis::program::check_output(*path));
   return {};
 }
 
-Result<void> write_files(const Options& options, const std::string& device,
-                         const std::vector<PlanAudit>& audits, const std::string& lines) {
+/// The audit was done whatever becomes of its files: what is lost is told at the end, by status 74.
+void write_files(const Options& options, const std::string& device,
+                 const std::vector<PlanAudit>& audits, const std::string& lines) {
   if (!options.json.empty())
-    PORTCULLIS_TRY(portcullis::program::write_output(options.json, json_of(device, audits)));
+    portcullis::program::keep_output("--json", options.json, json_of(device, audits));
   if (!options.per_fence.empty())
-    PORTCULLIS_TRY(portcullis::program::write_output(options.per_fence, lines));
-  return {};
+    portcullis::program::keep_output("--per-fence", options.per_fence, lines);
 }
 
 Result<AuditVerdict> run(Options& options) {
-  PORTCULLIS_TRY(check_files(options));
   PORTCULLIS_TRY_ASSIGN(const auto spec, portcullis::attach::parse_device(options.device));
+  PORTCULLIS_TRY(check_files(options, spec));
   PORTCULLIS_TRY_ASSIGN(const auto eal, spec.start_eal(options.eal));
   std::string lines(lines_header());
   if (!options.per_fence.empty())
@@ -98,7 +102,7 @@ Result<AuditVerdict> run(Options& options) {
     audits.push_back(std::move(result));
   }
   fmt::print("verdict: {}\n", verdict_of(audits));
-  PORTCULLIS_TRY(write_files(options, device, audits, lines));
+  write_files(options, device, audits, lines);
   if (stop_asked)
     return portcullis::fail(Errc::Busy,
                             "stopped before all fences were done; the above is what "

@@ -49,7 +49,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--plan", options.plans,
                  fmt::format("fence plans, comma separated (default {}, which\n"
                              "take the key while packets may be on their way and whose memory can\n"
-                             "be watched):\n{}",
+                             "be watched):\n{}; +overlap behind one, drop-only\n"
+                             "excepted, has its commands under way at once",
                              fmt::join(kDefaultPlans, ","), lease::plan_names()))
       ->type_name("LIST")
       ->delimiter(',')

@@ -38,8 +38,8 @@ it. Bytes are compared, and an observer of the device's DMA is asked.
 Everything runs on one virtual clock: a run is a function of its options.
 
 Status 0: shown, of these runs: what was late changed no byte where a rule was kept, and did where
-none was. 2: not shown, and the last line says why, as when nothing was held back. 130: stopped.
-Any other: nothing was looked at, and the line on stderr says why.)";
+none was. 2: not shown, and the last line says why, as when no PAUSE held it back. 130: stopped.
+1: bad arguments, and nothing was looked at.)";
 
 std::atomic<bool> stop = false;
 
@@ -74,9 +74,8 @@ Result<int> act(Arguments& arguments) {
   fmt::print("{}", tools::late_write::describe(arguments.wanted.setup, findings));
   if (findings.is_stopped) return program::kInterruptedStatus;
   if (!arguments.svg.empty())
-    PORTCULLIS_TRY(program::named(
-        "--svg", program::write_output(
-                     arguments.svg, tools::late_write::picture(arguments.wanted.setup, findings))));
+    program::keep_output("--svg", arguments.svg,
+                         tools::late_write::picture(arguments.wanted.setup, findings));
   return late::why_not_shown(findings) ? kNotShown : 0;
 }
 

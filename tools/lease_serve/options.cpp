@@ -102,7 +102,8 @@ void add_revoke_options(CLI::App& app, Options& options) {
            if (!plan) throw CLI::ValidationError("--plan", plan.error().text);
            options.plan = *plan;
          },
-         "how the lease is fenced: " + lease::plan_names() + " (default seed)")
+         "how the lease is fenced: " + lease::plan_names() + " (default seed);\n" +
+             "+overlap behind one, drop-only excepted, has its commands under way at once")
       ->type_name("NAME");
   app.add_option("--revoke-after-ms", options.revoke_after_ms,
                  "revoke this long after the grant (default on a command)")
@@ -143,6 +144,8 @@ Result<void> check_steering(const Options& options) {
 Result<std::string> read_contents(const std::string& path, std::uint64_t limit_bytes) {
   if (path.empty()) return {};
   std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    return fail(Errc::InvalidArgument, fmt::format("--fill {}: there is no such file", path));
   if (!std::filesystem::is_regular_file(path, error))  // a pipe would be waited for
     return fail(Errc::InvalidArgument,
                 fmt::format("--fill {}: no plain file; one of up to {} bytes is accepted", path,

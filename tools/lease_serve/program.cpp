@@ -148,7 +148,8 @@ class Serving {
     difference_ = watch_->first_difference();
     report();
     PORTCULLIS_TRY(std::move(idle));
-    return dump();
+    dump();
+    return {};
   }
 
   /// As long as the number must rest; 0 where nobody says what the fabric does.
@@ -183,13 +184,12 @@ class Serving {
                        std::to_integer<unsigned>(difference_->is));
   }
 
-  [[nodiscard]] Result<void> dump() const {
-    if (options_->dump_file.empty()) return {};
+  void dump() const {
+    if (options_->dump_file.empty()) return;
     const auto bytes = watch_->frozen();
     std::string text(bytes.size(), '\0');
     std::memcpy(text.data(), bytes.data(), bytes.size());
-    return program::named("--dump",
-                          program::write_output(options_->dump_file, text, program::kOnlyOwner));
+    program::keep_output("--dump", options_->dump_file, text, program::kOnlyOwner);
   }
 
   [[nodiscard]] bool is_good() const {
@@ -235,10 +235,9 @@ Result<std::unique_ptr<LineChannel>> open_channel(const Options& options) {
 }
 
 /// An array of what became of each lease, as a whole after each.
-Result<void> write_json(const std::string& path, const std::vector<std::string>& served) {
-  if (path.empty()) return {};
-  return program::named(
-      "--json", program::write_output(path, fmt::format("[{}]\n", fmt::join(served, ",\n"))));
+void write_json(const std::string& path, const std::vector<std::string>& served) {
+  if (path.empty()) return;
+  program::keep_output("--json", path, fmt::format("[{}]\n", fmt::join(served, ",\n")));
 }
 
 }  // namespace
@@ -269,6 +268,13 @@ Result<bool> run(const Options& given, const World& world) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(options.device));
   PORTCULLIS_TRY(spec.check_ready());
   if (spec.is_kept()) PORTCULLIS_TRY(lease::check_for_kept_nic(options.plan));
+  PORTCULLIS_TRY(
+      program::check_outputs(with_device_files({{"--json", options.json_file},
+                                                {"--dump", options.dump_file},
+                                                {"--grant-file", options.grant_file},
+                                                {"--request-file", options.request_file}},
+                                               spec),
+                             {}));
   if (!options.json_file.empty())
     PORTCULLIS_TRY(program::named("--json", program::check_output(options.json_file)));
   if (!options.dump_file.empty())
@@ -291,7 +297,7 @@ Result<bool> run(const Options& given, const World& world) {
     good = good && one.good;
     if (one.counts) ++told;
     if (!one.json.empty()) served.push_back(std::move(one.json));
-    PORTCULLIS_TRY(write_json(options.json_file, served));
+    write_json(options.json_file, served);
   }
   return good;
 }

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "program/command_line.hpp"
+#include "program/output_file.hpp"
 #include "service/exchange/exchange.hpp"
 #include "service/exchange/line_channel.hpp"
 #include "service/exchange/sweep.hpp"
@@ -230,6 +231,10 @@ Result<Options> parse_options(int argc, const char* const* argv) {
     return options;
   }
   PORTCULLIS_TRY(check_ways(options, by_leased));
+  PORTCULLIS_TRY(program::check_outputs({{"--json", options.json_file},
+                                         {"--request-file", options.request_file},
+                                         {"--grant-file", options.grant_file}},
+                                        {}));
   if (by_leased) {
     PORTCULLIS_TRY_ASSIGN(options.leased, leased_options(leased, options.revoke_test));
   }

@@ -36,7 +36,7 @@ struct World {
                                           Requester& requester,
                                           const service::exchange::Grant& grant);
 /// Nothing where no path was given.
-[[nodiscard]] Result<void> write_json(const std::string& path, const std::string& text);
+void write_json(const std::string& path, const std::string& text);
 
 /// Asks lease-serve for a lease and checks it. False: it was checked and found wrong, or a revoke
 /// that was waited for did not come. An error: it could not be checked.

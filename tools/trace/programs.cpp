@@ -189,18 +189,23 @@ Outcome trace_diff(Arguments arguments) {
 }
 
 Outcome trace_import(Arguments arguments) {
-  constexpr std::string_view kDevice = "--device=";
+  constexpr std::string_view kDevice = "--device";
   std::string_view device;
   std::optional<std::string_view> file;
-  for (const std::string_view argument : arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
     if (argument == "--help" || argument == "-h")
       return {0, std::string(kImportHelp) + std::string(program::kExitHelp), {}};
     if (argument == "--version") return {0, program::version_text("trace-import") + "\n", {}};
-    if (argument.starts_with(kDevice)) {
-      device = argument.substr(kDevice.size());
+    if (argument == kDevice) {
+      if (++i == arguments.size())
+        return bad("trace-import", "--device without a name; --device DEVICE expected");
+      device = arguments[i];
+    } else if (argument.starts_with("--device=")) {
+      device = argument.substr(kDevice.size() + 1);
     } else if (argument.starts_with('-') && argument != "-") {
       return bad("trace-import",
-                 fmt::format("no option {}; --device=DEVICE, --version and --help are accepted",
+                 fmt::format("no option {}; --device DEVICE, --version and --help are accepted",
                              quoted(argument)));
     } else if (file) {
       return bad("trace-import",

@@ -169,7 +169,13 @@ TEST_F(ProgramTest, Json_HasEveryFinding) {
 TEST_F(ProgramTest, BadArguments_AreStatus2AndOneLineThatSaysWhatIsAccepted) {
   const Outcome bdf = run_on_tree({"03.0"});
   EXPECT_EQ(bdf.status, 2);
-  EXPECT_EQ(bdf.err, "doctor: \"03.0\" is no PCI address; one like 0000:03:00.0 expected\n");
+  EXPECT_EQ(
+      bdf.err,
+      "doctor: \"03.0\" is neither a PCI address, such as 0000:03:00.0, nor an RDMA device of "
+      "the kernel's, such as mlx5_0; one of them expected\n");
+  const Outcome model = run_on_tree({"model,timing=instant"});
+  EXPECT_EQ(model.status, 2);
+  EXPECT_THAT(model.err, HasSubstr("needs nothing of this machine"));
   EXPECT_THAT(bdf.out, IsEmpty());
   EXPECT_THAT(run_here({"--colour"}).err, AllOf(HasSubstr("\"--colour\""), HasSubstr("--json")));
   EXPECT_THAT(run_here({kBdf, "04:00.0"}).err, HasSubstr("\"04:00.0\" is a second device"));

@@ -169,9 +169,11 @@ TEST_F(Programs, DeviceThatTheLogHasNot_IsStatus2) {
   const Outcome outcome = import({"--device=0000:04:00.0", file("dmesg.txt", kLog)});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("0000:04:00.0"), HasSubstr("0000:03:00.0")));
+  EXPECT_EQ(import({"--device", "0000:04:00.0", file("dmesg.txt", kLog)}).err, outcome.err);
 }
 
 TEST(TraceImport, BadArguments_AreStatus2) {
+  EXPECT_THAT(import({"--device"}).err, HasSubstr("--device DEVICE expected"));
   EXPECT_THAT(import({"--colour"}).err, HasSubstr("no option \"--colour\""));
   EXPECT_THAT(import({"a", "b"}).err, HasSubstr("\"b\" is a second file"));
   EXPECT_EQ(import({"/nowhere/log"}).status, 2);
