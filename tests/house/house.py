@@ -150,6 +150,13 @@ def reachable(folder: str) -> set[str]:
     return seen
 
 
+def beside(source: Source, name: str) -> str:
+    """What is installed beside each other has no root: examples include so."""
+    examples = "docs/examples/"
+    is_bare = source.path.startswith(examples) and "/" not in name and name.endswith(".hpp")
+    return examples + name if is_bare else name
+
+
 def arrows(tree: Tree) -> Iterator[Finding]:
     """Folders include, and their libraries link, along the arrows only."""
     include = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
@@ -160,7 +167,7 @@ def arrows(tree: Tree) -> Iterator[Finding]:
         text = blank(source.text, keep_strings=True)
         for match in include.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
-            target = match.group(1)
+            target = beside(source, match.group(1))
             if not (tree.root / target).is_file():
                 yield Finding(source.path, line, f'"{target}" is no path from the root of the tree')
             elif source.folder in ARROWS:
@@ -207,7 +214,8 @@ def orphans(tree: Tree) -> Iterator[Finding]:
         cmake[folder] = cmake.get(folder, "") + source.text
     included = set()
     for source in tree.cpp:
-        included |= set(re.findall(r'#\s*include\s*["<]([^">]+)[">]', source.text))
+        names = re.findall(r'#\s*include\s*["<]([^">]+)[">]', source.text)
+        included |= {beside(source, name) for name in names}
     for source in tree.cpp:
         if source.is_header:
             if source.path.removeprefix("include/") not in included:

@@ -81,6 +81,11 @@ class Arrows(HouseTest):
         text = "target_link_libraries(prm-dump PRIVATE portcullis_prm portcullis_program)\n"
         self.assertKept("arrows", {"tools/CMakeLists.txt": text})
 
+    def test_examples_include_what_lies_beside_them_and_nobody_else_does(self):
+        for folder, findings in (("docs/examples", []), ("pmd", [("pmd/a.cpp", 1)])):
+            files = {f"{folder}/a.cpp": '#include "b.hpp"\n', f"{folder}/b.hpp": ""}
+            self.assertEqual(self.findings("arrows", files), findings)
+
     def test_arrow_over_several_folders_is_kept(self):
         self.assertKept("arrows", self.include("lease", "prm"))
 
@@ -154,6 +159,11 @@ class Orphans(HouseTest):
     def test_source_that_no_target_builds_is_found(self):
         files = {"pmd/CMakeLists.txt": "portcullis_library(pmd b.cpp)", "pmd/a.cpp": ""}
         self.assertBroken("orphans", files, ("pmd/a.cpp", 1))
+
+    def test_header_that_an_example_beside_it_includes_is_none(self):
+        files = {"docs/examples/a.cpp": '#include "b.hpp"\n', "docs/examples/b.hpp": "",
+                 "docs/examples/CMakeLists.txt": "a.cpp"}
+        self.assertKept("orphans", files)
 
     def test_header_that_nobody_includes_is_found(self):
         self.assertBroken("orphans", {"pmd/a.hpp": ""}, ("pmd/a.hpp", 1))
