@@ -167,6 +167,7 @@ Result<void> LeaseManager::start_grant_together(std::span<const LeaseRequest> re
 std::optional<Result<std::vector<Grant>>> LeaseManager::take_granted() {
   auto granted = impl_->manager->take_granted();
   if (!granted) return std::nullopt;
+  impl_->tell();  // of those that it had to undo
   return impl_->told(*std::move(granted));
 }
 

@@ -140,7 +140,8 @@ class LeaseManager {
   /// lists them) ends the grant of all. Busy while another group is being made or was not taken.
   [[nodiscard]] Result<void> start_grant_together(std::span<const GrantRequest> requests);
   /// What became of the group that was started, told once: none while it is being made, and when
-  /// none was started. Of a group that failed every member is undone, as grant_together() has it.
+  /// none was started. Of a group that failed every member is undone, as grant_together() has it;
+  /// so is one of which a member has ended before it was taken, in whatever way: NotFound.
   [[nodiscard]] std::optional<Result<std::vector<Grant>>> take_granted();
   /// The lease's memory, as this process sees it; good until its slot is free. Empty for a lease
   /// that is not there.
@@ -226,9 +227,11 @@ class LeaseManager {
   [[nodiscard]] Result<void> make_group_step(GroupGrant& group);
   [[nodiscard]] Result<std::vector<Grant>> end_of_group(GroupGrant& group,
                                                         const Result<bool>& made);
-  [[nodiscard]] Error undo_group(const GroupGrant& group, Error error);
+  [[nodiscard]] Error undo_group(std::span<const Lease> leases, Error error);
+  /// Undoes what is left of them; NotFound.
+  [[nodiscard]] tl::unexpected<Error> refuse_group(std::span<const Lease> leases, const char* why);
   void go_on_with_group(std::uint64_t until_ns);
-  /// The group that is being made, if any, never will be.
+  /// The group that is being made or was not taken, if any, is granted to nobody.
   void leave_group(const char* why);
   [[nodiscard]] Result<pmd::CompletionQueue*> completion_queue_for(std::uint32_t slot,
                                                                    const GrantRequest& request);

@@ -30,7 +30,14 @@ Result<void> LeaseManager::start_grant_together(std::span<const GrantRequest> re
 }
 
 std::optional<Result<std::vector<Grant>>> LeaseManager::take_granted() {
-  return std::exchange(group_end_, std::nullopt);
+  auto end = std::exchange(group_end_, std::nullopt);
+  // Its keys are dead that was whole once and is not any more: nobody may be told them.
+  if (!end || !*end ||
+      std::ranges::all_of(**end, [this](const Grant& grant) { return is_active(grant.lease); }))
+    return end;
+  std::vector<Lease> leases;
+  for (const Grant& grant : **end) leases.push_back(grant.lease);
+  return refuse_group(leases, "one of them ended before they were taken");
 }
 
 Result<GroupGrant> LeaseManager::open_group(std::span<const GrantRequest> requests) {
@@ -46,7 +53,7 @@ Result<GroupGrant> LeaseManager::open_group(std::span<const GrantRequest> reques
   common->id = ++groups_;
   for (const GrantRequest& request : requests) {
     auto lease = table_.grant();
-    if (!lease) return tl::unexpected<Error>(undo_group(group, lease.error()));
+    if (!lease) return tl::unexpected<Error>(undo_group(group.leases, lease.error()));
     Holding& holding = open(*lease, request);
     holding.group = common;
     holding.target.group = common->id;
@@ -86,14 +93,14 @@ Result<void> LeaseManager::make_group_step(GroupGrant& group) {
 }
 
 Result<std::vector<Grant>> LeaseManager::end_of_group(GroupGrant& group, const Result<bool>& made) {
-  if (!made) return tl::unexpected<Error>(undo_group(group, made.error()));
+  if (!made) return tl::unexpected<Error>(undo_group(group.leases, made.error()));
   return std::move(group.making.grants);
 }
 
 /// Who was revoked meanwhile has its own end.
-Error LeaseManager::undo_group(const GroupGrant& group, Error error) {
+Error LeaseManager::undo_group(std::span<const Lease> leases, Error error) {
   std::vector<Lease> left;
-  std::ranges::copy_if(group.leases, std::back_inserter(left),
+  std::ranges::copy_if(leases, std::back_inserter(left),
                        [this](const Lease& lease) { return is_active(lease); });
   return left.empty() ? error : undo(left, std::move(error));
 }
@@ -110,12 +117,19 @@ void LeaseManager::go_on_with_group(std::uint64_t until_ns) {
 }
 
 void LeaseManager::leave_group(const char* why) {
-  if (!being_made_) return;
-  const GroupGrant group = *std::exchange(being_made_, std::nullopt);
-  Error error{Errc::NotFound,
-              fmt::format("no grant of {} leases together: {}", group.leases.size(), why),
-              std::nullopt};
-  group_end_ = tl::unexpected<Error>(undo_group(group, std::move(error)));
+  std::vector<Lease> leases;
+  if (being_made_)
+    leases = std::exchange(being_made_, std::nullopt)->leases;
+  else if (group_end_ && *group_end_)
+    for (const Grant& grant : **group_end_) leases.push_back(grant.lease);
+  if (!leases.empty()) group_end_ = refuse_group(leases, why);
+}
+
+tl::unexpected<Error> LeaseManager::refuse_group(std::span<const Lease> leases, const char* why) {
+  return tl::unexpected<Error>(undo_group(
+      leases,
+      {Errc::NotFound, fmt::format("no grant of {} leases together: {}", leases.size(), why),
+       std::nullopt}));
 }
 
 }  // namespace portcullis::lease

@@ -86,7 +86,8 @@ class PORTCULLIS_API LeaseManager {
   /// after the other, some each time. Busy while another group is being made or was not taken.
   [[nodiscard]] Result<void> start_grant_together(std::span<const LeaseRequest> requests);
   /// What became of the group that was started, told once; none while it is being made, and when
-  /// none was started. NotFound when one of it was revoked first, and as grant_together().
+  /// none was started. NotFound when one of it has ended before it was told, by a revoke, its time,
+  /// drain() or tear_down(): the others are taken back then. And as grant_together().
   [[nodiscard]] std::optional<Result<std::vector<Grant>>> take_granted();
   /// The lease's region as this process sees it, until its slot is free; empty for a lease that is
   /// not there. The device may write it at any moment while the lease is held.

@@ -17,6 +17,7 @@ namespace {
 using ::portcullis::testing::LeaseWorld;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr std::uint32_t kMembers = 32;  // of which a poll makes a few
 
@@ -180,6 +181,45 @@ TEST_P(GroupEndedEarly, DrainedMeanwhile_ItIsSaidAndNothingIsSent) {
   EXPECT_THAT(end->error().text, HasSubstr("the function was drained"));
   manager->poll();
   EXPECT_EQ(device.clock.now_ns(), before_ns);
+}
+
+/// All of it is made and nobody has taken it yet; how it ends then.
+class GroupEndedBeforeTaken : public GroupInParts,
+                              public ::testing::WithParamInterface<void (*)(LeaseManager&)> {};
+
+TEST_P(GroupEndedBeforeTaken, NobodyIsToldAKeyAndEveryMemberIsUndone) {
+  poll_times(50);
+  EXPECT_THAT(manager->leases_of(7), SizeIs(kMembers));
+  GetParam()(*manager);
+  const auto end = manager->take_granted();
+  ASSERT_TRUE(end && !*end);
+  EXPECT_EQ(end->error().code, Errc::NotFound);
+  EXPECT_THAT(end->error().text, StartsWith("no grant of 32 leases together: "));
+  EXPECT_EQ(manager->leases_of(7).size(), 0U);
+}
+
+void revoke_one(LeaseManager& manager) {
+  const LeaseName member = manager.leases_of(7)[5];
+  EXPECT_EQ(manager.revoke(member.id, member.epoch).outcome, Outcome::TornDown);
+}
+void revoke_all(LeaseManager& manager) {
+  EXPECT_THAT(manager.revoke_batch(manager.leases_of(7), indirect_plan()), SizeIs(kMembers));
+}
+void drain(LeaseManager& manager) { EXPECT_TRUE(manager.drain()); }
+void tear_down(LeaseManager& manager) { EXPECT_TRUE(manager.tear_down()); }
+
+INSTANTIATE_TEST_SUITE_P(Ends, GroupEndedBeforeTaken,
+                         ::testing::Values(revoke_one, revoke_all, drain, tear_down));
+
+TEST_F(GroupInParts, TimeOfOneIsOverBeforeAllAreTaken_NobodyIsToldAKey) {
+  poll_times(50);
+  const LeaseName member = manager->leases_of(7)[5];
+  EXPECT_TRUE(manager->renew(member.id, member.epoch, 1));
+  pass_ms(50);
+  const auto end = manager->take_granted();
+  ASSERT_TRUE(end && !*end);
+  EXPECT_EQ(end->error().code, Errc::NotFound);
+  EXPECT_EQ(free_at_the_end(), kMembers + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Polls, GroupEndedEarly, ::testing::Range(0, 6));
