@@ -30,6 +30,7 @@ Result<lease::LeaseManager::Options> options_of(const LeaseOptions& options) {
   inner.regions.tenant_quota_bytes = options.tenant_quota_bytes;
   inner.grace_ms = options.grace_ms;
   inner.residence_ms = options.residence_ms;
+  inner.sweep.wait_ms = lease::LeaseManager::kPollMs;
   PORTCULLIS_TRY_ASSIGN(inner.grant.mtu, mtu_of(options.mtu_bytes));
   return inner;
 }
@@ -166,8 +167,8 @@ Result<void> LeaseManager::start_grant_together(std::span<const LeaseRequest> re
 
 std::optional<Result<std::vector<Grant>>> LeaseManager::take_granted() {
   auto granted = impl_->manager->take_granted();
-  if (!granted) return std::nullopt;
   impl_->tell();  // of those that it had to undo
+  if (!granted) return std::nullopt;
   return impl_->told(*std::move(granted));
 }
 

@@ -103,6 +103,7 @@ Result<void> LeaseManager::check(const Options& options) {
   PORTCULLIS_TRY(check_ms("fence.deadline_ms", options.fence.deadline_ms, 1, kHourMs));
   PORTCULLIS_TRY(check_ms("fence.linger_ms", options.fence.linger_ms, 0, kMinuteMs));
   PORTCULLIS_TRY(check_ms("grant.deadline_ms", options.grant.deadline_ms, 1, kHourMs));
+  PORTCULLIS_TRY(check_ms("sweep.wait_ms", options.sweep.wait_ms, 0, kPollMs));
   return check_ms("sweep.command_deadline_ms", options.sweep.command_deadline_ms, 1, kHourMs);
 }
 
@@ -355,7 +356,7 @@ void LeaseManager::poll() {
   advance_fences(until_ns);
   begin_waiting(until_ns);
   go_on_with_group(until_ns);
-  if (!function_lost_) sweep_.sweep_due(now_ns());
+  if (!function_lost_) sweep_until(until_ns);
   (void)regions_.scrub();
   note_blocked(since_ns);
 }

@@ -180,8 +180,9 @@ class LeaseManager {
   [[nodiscard]] Result<void> renew(std::uint64_t id, std::uint64_t epoch, std::uint64_t ttl_ms);
   /// The idle path: takes events, goes on with fences that linger and with what is left of batches,
   /// fences what has outlived its time, in the order of ends, goes on with the deferred phase of
-  /// what is due, and scrubs. Waits for the device kPollMs at most, and 100 ms for a flow entry;
-  /// while a group is being made, for a member of it too, which has what grant() has.
+  /// what is due, and scrubs. Waits for the device kPollMs at most, for the sweep the part of it
+  /// that Sweep::Options::wait_ms says, and 100 ms for a flow entry; while a group is being made,
+  /// for a member of it too, which has what grant() has.
   void poll();
   /// Everything at once, for a node that leaves: bus mastering off, read back, ends every DMA of
   /// the function; then a reset ends the rest. No command is sent, so no lease waits for another:
@@ -279,6 +280,8 @@ class LeaseManager {
   void end_fence(RunningFence& running);
   /// A lease has ended as it should.
   void give_tear_down_time() noexcept;
+  /// What is due of the deferred phase, until nothing is or it is `until_ns`.
+  void sweep_until(std::uint64_t until_ns);
   void sweep_all();
   [[nodiscard]] Result<void> reset_function();
   void lose_function();

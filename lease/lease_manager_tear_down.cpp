@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The end of a lease manager: every lease fenced and swept within one deadline, and what a device
-// that does not answer leaves behind.
+// The sweep, and the end of a lease manager: every lease fenced and swept within one deadline, and
+// what a device that does not answer leaves behind.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -89,10 +89,20 @@ void LeaseManager::end_fence(RunningFence& running) {
   }
 }
 
+void LeaseManager::sweep_until(std::uint64_t until_ns) {
+  sweep_.sweep_due(now_ns(), until_ns);
+  const std::uint64_t waits_until_ns =
+      std::min(until_ns, after_ms(now_ns(), options_.sweep.wait_ms));
+  while (sweep_.is_busy() && now_ns() < waits_until_ns) {
+    host_.context->device.relax(std::min(waits_until_ns, now_ns() + kLookAgainNs));
+    sweep_.sweep_due(now_ns(), waits_until_ns);
+  }
+}
+
 void LeaseManager::sweep_all() {
   while (!function_lost_ && table_.count(State::PendingDestroy) != 0 &&
          now_ns() < tear_down_until_ns_) {
-    sweep_.sweep_due(Fence::kNoLimit);
+    sweep_.sweep_due(Fence::kNoLimit, tear_down_until_ns_);
     if (sweep_.is_busy())
       host_.context->device.relax(std::min(tear_down_until_ns_, now_ns() + kLookAgainNs));
   }

@@ -20,10 +20,12 @@ constexpr std::uint64_t kHostActNs = 400 * kNsPerMs;
 
 }  // namespace
 
-void Sweep::sweep_due(std::uint64_t now_ns) {
+void Sweep::sweep_due(std::uint64_t now_ns, std::uint64_t until_ns) {
   while (current_ || take(now_ns)) {
     if (!run_steps()) return;
     if (current_) finish_phase();
+    // A channel that waits in await() would go on to the last slot.
+    if (port_->device->clock.now_ns() >= until_ns) return;
   }
 }
 

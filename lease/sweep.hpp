@@ -5,7 +5,7 @@
 // DEALLOC_PD, the region's unmap, and the slot is FREE. Any failure fences the slot.
 //
 // One slot at a time and one command in flight, in a common entry; sweep_due() never waits for the
-// device, so a revoke never waits for a sweep.
+// device, so a revoke never waits for a sweep but where Options::wait_ms lets a poll wait.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,10 @@ class Sweep {
   struct Options {
     /// For each command: a whole sequence of them takes 1.4 s in the floor document, 3.2.
     std::uint64_t command_deadline_ms = 2'000;
+    /// How long a poll waits for the device while something is due: 0 for who polls all the time,
+    /// the whole of it (LeaseManager::kPollMs) for who does so now and then, or a slot would take a
+    /// poll for each of its steps.
+    std::uint64_t wait_ms = 0;
   };
   /// A slot is FREE; its holding is still there.
   using OnFree = std::function<void(std::uint32_t slot)>;
@@ -41,9 +45,9 @@ class Sweep {
         holding_of_(std::move(holding_of)),
         on_free_(std::move(on_free)) {}
 
-  /// Goes on with what is due at `now_ns` until the device must answer or nothing is due any more.
-  /// Slots in their waits are not looked at.
-  void sweep_due(std::uint64_t now_ns);
+  /// Goes on with what is due at `now_ns` until the device must answer or nothing is due any more,
+  /// and behind `until_ns` with no further phase of a slot. Slots in their waits are not looked at.
+  void sweep_due(std::uint64_t now_ns, std::uint64_t until_ns);
   /// A slot is in hand.
   [[nodiscard]] bool is_busy() const noexcept { return current_.has_value(); }
   /// There is no time left: every slot of PENDING_DESTROY, due or not, is fenced where it stands.

@@ -110,7 +110,14 @@ class PORTCULLIS_API LeaseManager {
   [[nodiscard]] std::vector<LeaseName> leases_of(std::uint64_t tenant) const;
 
   /// The idle path: goes on with what is under way. Waits for the device 20 ms at most, 100 ms for
-  /// a DROP entry, and 400 ms for a member of a group that is being made.
+  /// a DROP entry, and 400 ms for a member of a group that is being made. Returns at once where
+  /// nothing is due.
+  ///
+  /// Nothing else brings slots and quota back once GRACE and their rest are over, ends what has
+  /// outlived its time, or goes on with Revoking: call it every 100 ms or so, and all the time
+  /// while there is some of that. It brings back every slot that is due and fits into the 20 ms:
+  /// nine or so with command times as docs/benchmarks.md measured them, of a model with
+  /// timing=instant all of them. A revoke that comes behind a call has waited for it.
   void poll();
   /// Everything at once, for a node that leaves: bus mastering off and read back ends every access
   /// to memory, a reset of the function the rest, and every lease that had no outcome is TornDown.
