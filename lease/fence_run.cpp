@@ -187,8 +187,14 @@ bool FenceRun::is_torn_down() const noexcept {
 }
 
 void FenceRun::finish() {
-  if (plan_.has(Step::InstallDrop) && port_->steering != nullptr)
-    verdict_.steering = is_done(Step::InstallDrop) ? SteeringState::Ok : SteeringState::Degraded;
+  // Steps are those of seed where the grant has prepared nothing for the plan, and that is said.
+  const bool has_its_entry =
+      plan_.entry == steering::EntryPlan::AtRevoke || plan_.entry == target_.entry;
+  if (!has_its_entry && !is_done(Step::InstallDrop))
+    verdict_.failed_mask = static_cast<StepMask>(verdict_.failed_mask | bit(Step::InstallDrop));
+  if (plan_.has(Step::InstallDrop) && (port_->steering != nullptr || !has_its_entry))
+    verdict_.steering =
+        is_done(Step::InstallDrop) && has_its_entry ? SteeringState::Ok : SteeringState::Degraded;
   if (is_torn_down()) return;
   verdict_.outcome = Outcome::Fenced;
   verdict_.origin = plan_.origin;

@@ -60,7 +60,7 @@ enum class Origin : std::uint8_t {
 enum class SteeringState : std::uint8_t {
   Absent,    // no flow steering on this function, or not part of the plan
   Ok,        // the DROP entry stands
-  Degraded,  // it was refused; the fence does not rest on it
+  Degraded,  // refused, or not there from the grant on as the plan needs; no outcome rests on it
 };
 /// Which rung proved that no DMA touches the region for this lease any more.
 enum class Proof : std::uint8_t {

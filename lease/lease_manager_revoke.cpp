@@ -312,7 +312,8 @@ void LeaseManager::settle(RunningFence& running, std::size_t index) {
   // perhaps.
   holding.target.absent =
       static_cast<StepMask>(holding.target.absent | (done & bit(Step::DestroyMkey)));
-  if (verdict.steering != SteeringState::Absent) holding.target.note_made(bit(Step::RemoveDrop));
+  if (port_.steering != nullptr && verdict.steering != SteeringState::Absent)
+    holding.target.note_made(bit(Step::RemoveDrop));
   if (verdict.outcome == Outcome::Fenced) {
     (void)table_.fence(slot, verdict, now_ns());
   } else if (running.fence.plan().has_grace) {

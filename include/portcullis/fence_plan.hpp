@@ -53,7 +53,9 @@ class PORTCULLIS_API FencePlan {
   /// False: whatever succeeds, the outcome is Fenced at best, and the slot is not used again before
   /// a function reset.
   [[nodiscard]] bool can_tear_down() const;
-  /// False: its entry has to stand from the grant on, so the manager must be created with it.
+  /// False: its entry has to stand from the grant on, so the manager must be created with it
+  /// (LeaseOptions::plan). A lease of another manager is fenced by its steps without that entry,
+  /// and the answer is RevokeAnswer::is_steering_degraded.
   [[nodiscard]] bool is_for_any_lease() const;
 
   /// The same commands in the same order.

@@ -113,7 +113,9 @@ struct RevokeAnswer {
   // Of TornDown and Fenced alone:
   MemoryProof memory = MemoryProof::Unproved;  // what shows that no DMA reaches it
   std::string failed_steps;                    // "DESTROY_MKEY|SET_FLOW_TABLE_ENTRY"; empty: none
-  bool is_steering_degraded = false;           // the DROP entry was refused; no outcome rests on it
+  /// The DROP entry was refused, or the plan's had to stand from the grant on and did not, and the
+  /// lease was fenced without it. No outcome rests on it.
+  bool is_steering_degraded = false;
   /// Of Revoking: about how long the device needs for all that wait.
   std::uint64_t expected_ms = 0;
 

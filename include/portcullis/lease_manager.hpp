@@ -97,7 +97,7 @@ class PORTCULLIS_API LeaseManager {
 
   /// Fences the lease and returns when the outcome stands, within one second.
   [[nodiscard]] RevokeAnswer revoke(const LeaseName& lease);
-  /// The same by a plan that is named.
+  /// The same by a plan that is named; one that is not for any lease as FencePlan says.
   [[nodiscard]] RevokeAnswer revoke(const LeaseName& lease, const FencePlan& plan);
   /// The same for many, every key of a chunk first; answers in the order of `leases`. What does not
   /// fit into one second is Revoking, and poll() goes on with it.
