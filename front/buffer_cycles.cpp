@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "front/fabric_impl.hpp"
+#include "front/one_line.hpp"
 #include "pfc/cbd/analysis.hpp"
 
 namespace portcullis {
@@ -74,8 +75,9 @@ Result<std::vector<PriorityCycles>> find_buffer_cycles(const Fabric& fabric,
     return fail(Errc::Unsupported,
                 "priorities that are rewritten on the way; pfc-deadlock cbd takes them");
   const cbd::Traffic traffic = traffic_of(options.traffic);
-  PORTCULLIS_TRY_ASSIGN(const auto priorities,
-                        cbd::check_question(topology, options.priorities, traffic));
+  PORTCULLIS_TRY_ASSIGN(
+      const auto priorities,
+      in_one_line(cbd::check_question(topology, options.priorities, traffic)));
   const Teller teller{fabric.impl()};
   std::vector<PriorityCycles> all;
   for (const std::uint32_t priority : priorities) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "front/fabric_impl.hpp"
+#include "front/one_line.hpp"
 #include "pfc/cbd/generators.hpp"
 #include "pfc/scenarios.hpp"
 #include "pfc/topology_json.hpp"
@@ -35,12 +36,12 @@ Result<void> check_run_us(const char* option, double value) {
 }
 
 Result<Fabric> Fabric::parse(std::string_view json, std::string_view file) {
-  PORTCULLIS_TRY_ASSIGN(auto topology, pfc::parse_topology(json, file));
+  PORTCULLIS_TRY_ASSIGN(auto topology, in_one_line(pfc::parse_topology(json, file)));
   return Fabric(std::make_shared<const Impl>(Impl{std::move(topology)}));
 }
 
 Result<Fabric> Fabric::make(std::string_view name) {
-  PORTCULLIS_TRY_ASSIGN(auto topology, pfc::cbd::by_name(name));
+  PORTCULLIS_TRY_ASSIGN(auto topology, in_one_line(pfc::cbd::by_name(name)));
   return Fabric(std::make_shared<const Impl>(Impl{std::move(topology)}));
 }
 
@@ -52,7 +53,7 @@ std::vector<std::string> Fabric::names() {
 
 Result<Fabric> Fabric::with(std::span<const std::string> settings) const {
   pfc::Topology topology = impl_->topology;
-  PORTCULLIS_TRY(pfc::apply_settings(topology, settings));
+  PORTCULLIS_TRY(in_one_line(pfc::apply_settings(topology, settings)));
   return Fabric(std::make_shared<const Impl>(Impl{std::move(topology)}));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "front/fabric_impl.hpp"
+#include "front/one_line.hpp"
 #include "pfc/cbd/flow_paths.hpp"
 #include "pfc/fluid/fluid.hpp"
 #include "pfc/fluid/residence.hpp"
@@ -49,12 +50,12 @@ Result<FabricRun> run_fluid(const Fabric& fabric, const FluidOptions& options) {
   solver.max_events = options.max_events;
   solver.keeps_history = true;
   solver.is_stopped = options.stop;
-  PORTCULLIS_TRY_ASSIGN(const pfc::FluidRun found, pfc::solve(topology, solver));
+  PORTCULLIS_TRY_ASSIGN(const pfc::FluidRun found, in_one_line(pfc::solve(topology, solver)));
   FabricRun run;
   run.end_us = found.end * us;
   run.is_stopped = found.is_interrupted;
   run.events = found.events;
-  run.note = pfc::cbd::first_hops_note(topology);
+  run.note = one_line(pfc::cbd::first_hops_note(topology));
   if (found.deadlock)
     run.deadlock =
         RunDeadlock{found.deadlock->time * us, fabric.impl().names_of(found.deadlock->cycle)};
@@ -80,12 +81,12 @@ Result<FabricRun> run_packets(const Fabric& fabric, const PacketOptions& options
   inner.response = ps_of(options.response_us);
   if (options.stop != nullptr)
     inner.progress = [stop = options.stop](pfc::packet::Picoseconds) { return !*stop; };
-  PORTCULLIS_TRY_ASSIGN(const auto found, pfc::packet::simulate(topology, inner));
+  PORTCULLIS_TRY_ASSIGN(const auto found, in_one_line(pfc::packet::simulate(topology, inner)));
   FabricRun run;
   run.end_us = static_cast<double>(found.end) / kPsPerUs;
   run.is_stopped = found.is_stopped;
   run.events = found.events;
-  run.note = pfc::cbd::first_hops_note(topology);
+  run.note = one_line(pfc::cbd::first_hops_note(topology));
   if (found.deadlock)
     run.deadlock = RunDeadlock{static_cast<double>(found.deadlock->time) / kPsPerUs,
                                fabric.impl().names_of(found.deadlock->cycle)};

@@ -7,6 +7,7 @@
 #include "failover/classify/dump.hpp"
 #include "failover/explore/chart.hpp"
 #include "failover/semantics/label.hpp"
+#include "front/one_line.hpp"
 
 namespace portcullis {
 namespace {
@@ -50,7 +51,7 @@ BufferAdvice advice_of(const failover::BufferAdvice& found) {
   if (found.answer == Found::NoAdvice) told.answer = BufferAdvice::Answer::NoAdvice;
   told.conditions = conditions_of(found.conditions);
   told.one_of = names_of(found.one_of);
-  told.reason = found.reason;
+  told.reason = one_line(found.reason);
   told.shared_with = found.shared_with;
   if (found.trace) told.counterexample = failover::trace_text(*found.machine, *found.trace);
   return told;
@@ -64,7 +65,7 @@ RequestAdvice advice_of(const failover::OutstandingRequest& request,
   told.advice = advice_of(found.advice);
   told.conditions = conditions_of(found.conditions);
   told.one_of = names_of(found.one_of);
-  told.reason = found.reason;
+  told.reason = one_line(found.reason);
   told.lemma = found.lemma;
   told.states = found.states;
   told.is_by_rule = found.is_by_rule;
@@ -76,7 +77,7 @@ RequestAdvice advice_of(const failover::OutstandingRequest& request,
 Result<std::vector<RequestAdvice>> advice_of(
     const std::vector<failover::OutstandingRequest>& requests, failover::Effort effort,
     const std::atomic<bool>* stop) {
-  PORTCULLIS_TRY_ASSIGN(const auto found, failover::classify(requests, stop, effort));
+  PORTCULLIS_TRY_ASSIGN(const auto found, in_one_line(failover::classify(requests, stop, effort)));
   std::vector<RequestAdvice> advice;
   for (std::size_t i = 0; i < requests.size(); ++i)
     advice.push_back(advice_of(requests[i], found[i]));
@@ -90,7 +91,7 @@ struct [[gnu::visibility("hidden")]] Dump::Impl {
 };
 
 Result<Dump> Dump::parse(std::string_view json, std::string_view file) {
-  PORTCULLIS_TRY_ASSIGN(auto requests, failover::read_dump(json, file));
+  PORTCULLIS_TRY_ASSIGN(auto requests, in_one_line(failover::read_dump(json, file)));
   return Dump(std::make_shared<const Impl>(Impl{std::move(requests)}));
 }
 

@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 
+#include "base/json.hpp"
 #include "failover/classify/dump.hpp"
 #include "failover/explore/deadline.hpp"
 #include "failover/protocols/text.hpp"
@@ -78,7 +79,7 @@ portcullis_status answer(const char* json, const portcullis_limits* limits, char
       return PORTCULLIS_REFUSED;
     }
     const Result<Answer> found = call(limits == nullptr ? portcullis_limits{} : *limits);
-    *text = copied(found ? found->text : found.error().text);
+    *text = copied(found ? found->text : one_line(found.error().text));
     if (*text == nullptr) return PORTCULLIS_REFUSED;
     return found ? found->status : PORTCULLIS_REFUSED;
   } catch (const std::exception& failure) {

@@ -2,13 +2,14 @@
 #include <portcullis/fence_plan.hpp>
 
 #include "front/lease_values.hpp"
+#include "front/one_line.hpp"
 #include "lease/fence_plan.hpp"
 #include "lease/fence_step.hpp"
 
 namespace portcullis {
 
 Result<FencePlan> FencePlan::parse(std::string_view name) {
-  PORTCULLIS_TRY_ASSIGN(const lease::Plan plan, lease::parse_plan(name));
+  PORTCULLIS_TRY_ASSIGN(const lease::Plan plan, in_one_line(lease::parse_plan(name)));
   return FencePlan(plan.full_name());
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "attach/open_device.hpp"
+#include "base/log_sink.hpp"
+#include "front/one_line.hpp"
 #include "front/port_impl.hpp"
 #include "prm/enums.hpp"
 
@@ -44,7 +46,7 @@ Result<void> check(const PortOptions& options) {
 }  // namespace
 
 Result<DeviceSpec> DeviceSpec::parse(std::string_view text) {
-  PORTCULLIS_TRY_ASSIGN(const attach::DeviceSpec spec, attach::parse_device(text));
+  PORTCULLIS_TRY_ASSIGN(const attach::DeviceSpec spec, in_one_line(attach::parse_device(text)));
   return DeviceSpec(std::string(text), spec.bdf(), spec.is_emulated());
 }
 
@@ -72,9 +74,9 @@ Port& Port::operator=(Port&& other) noexcept = default;
 Port::~Port() = default;
 
 Result<Port> Port::open(const DeviceSpec& spec, const PortOptions& options) {
-  PORTCULLIS_TRY(check(options));
+  PORTCULLIS_TRY(in_one_line(check(options)));
   auto impl = std::make_shared<Impl>();
-  PORTCULLIS_TRY(impl->open(spec, options));
+  PORTCULLIS_TRY(in_one_line(impl->open(spec, options)));
   return Port(std::move(impl));
 }
 

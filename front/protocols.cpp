@@ -10,6 +10,7 @@
 #include "failover/protocols/table.hpp"
 #include "failover/protocols/text.hpp"
 #include "failover/semantics/machine.hpp"
+#include "front/one_line.hpp"
 
 namespace portcullis {
 namespace {
@@ -121,12 +122,14 @@ namespace {
 
 Result<ExploreVerdict> explored(failover::Scenario scenario, const ExploreBounds& bounds,
                                 const ExploreOptions& options) {
-  PORTCULLIS_TRY_ASSIGN(const failover::Machine machine, failover::compile(std::move(scenario)));
+  PORTCULLIS_TRY_ASSIGN(const failover::Machine machine,
+                        in_one_line(failover::compile(std::move(scenario))));
   failover::ExploreOptions inner;
   inner.threads = options.threads;
   inner.memory_limit_bytes = options.memory_bytes;
   inner.stop = options.stop;
-  PORTCULLIS_TRY_ASSIGN(const failover::Judged judged, failover::judge_protocol(machine, inner));
+  PORTCULLIS_TRY_ASSIGN(const failover::Judged judged,
+                        in_one_line(failover::judge_protocol(machine, inner)));
   const failover::Exploration& found = judged.explored;
   ExploreVerdict verdict;
   verdict.ending = ending_of(judged);
@@ -155,7 +158,7 @@ Result<ExploreVerdict> explore(std::string_view protocol, const ExploreBounds& b
   PORTCULLIS_TRY(check(bounds));
   PORTCULLIS_TRY(check(options));
   const failover::Parameters parameters = raised(protocol, parameters_of(bounds));
-  PORTCULLIS_TRY_ASSIGN(auto scenario, failover::make_model(protocol, parameters));
+  PORTCULLIS_TRY_ASSIGN(auto scenario, in_one_line(failover::make_model(protocol, parameters)));
   ExploreBounds met = bounds;
   met.clients = parameters.clients;
   met.operations = parameters.operations;
@@ -165,8 +168,8 @@ Result<ExploreVerdict> explore(std::string_view protocol, const ExploreBounds& b
 Result<ExploreVerdict> explore_text(std::string_view json, std::string_view file,
                                     std::string_view environment, const ExploreOptions& options) {
   PORTCULLIS_TRY(check(options));
-  PORTCULLIS_TRY_ASSIGN(const auto protocol, failover::read_protocol(json, file));
-  PORTCULLIS_TRY_ASSIGN(auto scenario, protocol.in(environment));
+  PORTCULLIS_TRY_ASSIGN(const auto protocol, in_one_line(failover::read_protocol(json, file)));
+  PORTCULLIS_TRY_ASSIGN(auto scenario, in_one_line(protocol.in(environment)));
   ExploreBounds bounds;
   bounds.clients = scenario.clients;
   bounds.operations = scenario.operations;

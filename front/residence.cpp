@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "front/fabric_impl.hpp"
+#include "front/one_line.hpp"
 #include "pfc/bound/residence_bound.hpp"
 
 namespace portcullis {
@@ -41,7 +42,8 @@ Result<ResidenceBound> bound_residence(const Fabric& fabric, const ResidenceOpti
   if (options.watchdog_ms > 0) inner.watchdog_ps = options.watchdog_ms * kPsPerMs;
   inner.is_stopped = options.stop;
   const pfc::Topology& topology = fabric.impl().topology;
-  PORTCULLIS_TRY_ASSIGN(const auto found, pfc::bound::bound_residence(topology, inner));
+  PORTCULLIS_TRY_ASSIGN(const auto found,
+                        in_one_line(pfc::bound::bound_residence(topology, inner)));
   ResidenceBound bound;
   bound.most_us = us_of(fabric.impl(), found.most);
   for (std::size_t i = 0; i < found.flows.size(); ++i)
@@ -49,7 +51,7 @@ Result<ResidenceBound> bound_residence(const Fabric& fabric, const ResidenceOpti
   if (found.routes)
     bound.routes = FlowBound{"any that routes permit", us_of(fabric.impl(), *found.routes)};
   bound.circle = fabric.impl().names_of(found.circle);
-  bound.reason = found.reason;
+  bound.reason = one_line(found.reason);
   if (!bound.most_us && bound.reason.empty())
     bound.reason = "buffers wait for each other in a circle, and nothing keeps it from locking";
   return bound;

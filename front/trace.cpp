@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "front/one_line.hpp"
 #include "trace/command_text.hpp"
 #include "trace/compare.hpp"
 #include "trace/recording.hpp"
@@ -16,7 +17,7 @@ struct [[gnu::visibility("hidden")]] Recording::Impl {
 };
 
 Result<Recording> Recording::parse(std::string_view text, std::string_view file) {
-  PORTCULLIS_TRY_ASSIGN(auto recording, trace::parse_recording(text, file));
+  PORTCULLIS_TRY_ASSIGN(auto recording, in_one_line(trace::parse_recording(text, file)));
   return Recording(std::make_shared<const Impl>(Impl{std::string(file), std::move(recording)}));
 }
 

@@ -7,12 +7,14 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/json.hpp"
+
 namespace portcullis {
 
 Result<Mac> Mac::parse(std::string_view text) {
   const auto refused = [&] {
-    return fail(Errc::InvalidArgument,
-                "MAC '" + std::string(text) + "'; accepted: six octets as in 02:00:00:00:00:01");
+    return fail(Errc::InvalidArgument, "MAC '" + one_line(std::string(text)) +
+                                           "'; accepted: six octets as in 02:00:00:00:00:01");
   };
   Mac mac;
   constexpr std::size_t kTextBytes = 17;
@@ -56,8 +58,9 @@ Result<Gid> Gid::parse(std::string_view text) {
   std::array<std::uint8_t, 4> v4{};
   if (is_whole && inet_pton(AF_INET, copy.c_str(), v4.data()) == 1)
     return from_ipv4(v4[0], v4[1], v4[2], v4[3]);
-  return fail(Errc::InvalidArgument,
-              "GID '" + copy + "'; accepted: an IPv4 or IPv6 address as in 192.0.2.1 or fe80::1");
+  return fail(
+      Errc::InvalidArgument,
+      "GID '" + one_line(copy) + "'; accepted: an IPv4 or IPv6 address as in 192.0.2.1 or fe80::1");
 }
 
 std::string Gid::text() const {
