@@ -31,6 +31,18 @@ Result<std::shared_ptr<pmd::Eal>> running_eal(std::vector<std::string> arguments
   return eal;
 }
 
+/// A line may come in the middle of a grant or a fence. What whoever hears throws would leave it
+/// there, with objects that nobody takes back.
+LogSink that_never_throws(std::function<void(std::string_view)> log) {
+  if (!log) return {};
+  return [log = std::move(log)](std::string_view line) noexcept {
+    try {
+      log(one_line(std::string(line)));
+    } catch (...) {  // port.hpp says so
+    }
+  };
+}
+
 Result<void> check(const PortOptions& options) {
   if (options.address) PORTCULLIS_TRY(attach::check_port_address(*options.address));
   for (const std::string& argument : options.eal_arguments)
@@ -55,16 +67,17 @@ Result<void> Port::Impl::open(const DeviceSpec& spec, const PortOptions& options
   if (!parsed.is_emulated() && !parsed.is_kept()) {
     PORTCULLIS_TRY_ASSIGN(eal, running_eal(options.eal_arguments));
   }
+  const LogSink log = that_never_throws(options.log);
   PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(parsed));
-  PORTCULLIS_TRY_ASSIGN(
-      function, attach::Function::bring_up(std::move(opened), {.bring_up = {.log = options.log}}));
+  PORTCULLIS_TRY_ASSIGN(function,
+                        attach::Function::bring_up(std::move(opened), {.bring_up = {.log = log}}));
   if (context().caps.port_type == prm::number(prm::PortType::IB))
     return fail(Errc::Unsupported,
                 "the port is InfiniBand; a port of type Ethernet is accepted, for leases are "
                 "addressed by RoCE");
   PORTCULLIS_TRY_ASSIGN(
       port, attach::Port::create(context(), {.gid = options.address, .vlan_id = options.vlan_id}));
-  responder = neighbour::Responder::set_up_or_say(context(), address(), options.log);
+  responder = neighbour::Responder::set_up_or_say(context(), address(), log);
   return {};
 }
 

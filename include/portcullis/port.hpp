@@ -34,7 +34,9 @@ struct PortOptions {
   std::optional<Gid> address = std::nullopt;
   /// Of the address, 0 to 4094: what leaves it has an 802.1Q tag; none without.
   std::optional<std::uint16_t> vlan_id = std::nullopt;
-  /// Hears what is no error and yet somebody should know, one line at a time; may be empty.
+  /// Hears what is no error and yet somebody should know, one line at a time, in the middle of
+  /// calls on the port and on what is made on it, none of which it may make itself; what it throws
+  /// is dropped. May be empty.
   std::function<void(std::string_view)> log = {};
   /// For a PCI function: what DPDK's EAL is started with, without a program's name, as in
   /// {"-l", "2-3", "-a", "0000:03:00.0"}. It starts with the first such port of the process, and
