@@ -25,6 +25,12 @@ class PORTCULLIS_API Fabric {
  public:
   struct Impl;
 
+  /// A move copies: what was moved from is the same still. It costs no more than a count.
+  Fabric(const Fabric&) = default;
+  /// The same.
+  Fabric& operator=(const Fabric&) = default;
+  ~Fabric() = default;
+
   /// Malformed, as "FILE:LINE: links[3].xon: what is accepted"; `file` is what messages call the
   /// text.
   [[nodiscard]] static Result<Fabric> parse(std::string_view json, std::string_view file);

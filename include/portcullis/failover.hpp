@@ -30,6 +30,12 @@ class PORTCULLIS_API Dump {
  public:
   struct Impl;
 
+  /// A move copies: what was moved from is the same still. It costs no more than a count.
+  Dump(const Dump&) = default;
+  /// The same.
+  Dump& operator=(const Dump&) = default;
+  ~Dump() = default;
+
   /// Malformed, as "FILE:LINE: FIELD: what", with what is accepted; `file` is what messages call
   /// the text.
   [[nodiscard]] static Result<Dump> parse(std::string_view json, std::string_view file);

@@ -40,6 +40,12 @@ class PORTCULLIS_API Recording {
  public:
   struct Impl;
 
+  /// A move copies: what was moved from is the same still. It costs no more than a count.
+  Recording(const Recording&) = default;
+  /// The same.
+  Recording& operator=(const Recording&) = default;
+  ~Recording() = default;
+
   /// Malformed, as "FILE:LINE: what; what is accepted"; `file` is what messages call the text.
   [[nodiscard]] static Result<Recording> parse(std::string_view text, std::string_view file);
 
