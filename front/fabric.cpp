@@ -42,6 +42,7 @@ Result<Fabric> Fabric::parse(std::string_view json, std::string_view file) {
 
 Result<Fabric> Fabric::make(std::string_view name) {
   PORTCULLIS_TRY_ASSIGN(auto topology, in_one_line(pfc::cbd::by_name(name)));
+  topology.name = name;  // the generators' own would not tell ring:4,1 from ring:4,2
   return Fabric(std::make_shared<const Impl>(Impl{std::move(topology)}));
 }
 

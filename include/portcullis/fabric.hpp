@@ -34,8 +34,9 @@ class PORTCULLIS_API Fabric {
   /// Malformed, as "FILE:LINE: links[3].xon: what is accepted"; `file` is what messages call the
   /// text.
   [[nodiscard]] static Result<Fabric> parse(std::string_view json, std::string_view file);
-  /// One that is built in (names()), or leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS
-  /// ring:SWITCHES,SPAN. NotFound or InvalidArgument names what there is.
+  /// One that is built in (names()), or one that is generated: leaf-spine:LEAVES,SPINES,HOSTS
+  /// fat-tree:PORTS ring:SWITCHES,SPAN jellyfish:SWITCHES,PORTS,SEED
+  /// dragonfly:GROUPS,ROUTERS,GLOBAL. NotFound or InvalidArgument names what there is.
   [[nodiscard]] static Result<Fabric> make(std::string_view name);
   /// Those that are built in.
   [[nodiscard]] static std::vector<std::string> names();
@@ -43,7 +44,7 @@ class PORTCULLIS_API Fabric {
   /// lists them). InvalidArgument names the setting and what is accepted.
   [[nodiscard]] Result<Fabric> with(std::span<const std::string> settings) const;
 
-  /// As its text calls it, or as it was asked for in make().
+  /// As its text calls it, or as it was asked for in make(): "ring:3,1". json() has it too.
   [[nodiscard]] const std::string& name() const noexcept;
   /// What parse() reads back as the same fabric.
   [[nodiscard]] std::string json() const;
