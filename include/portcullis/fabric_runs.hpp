@@ -25,16 +25,17 @@ namespace portcullis {
 struct FluidOptions {
   double until_us = 1000;                   // above 0, up to a day
   std::uint64_t max_events = 1'000'000;     // more end the run in OutOfResources
-  const std::atomic<bool>* stop = nullptr;  // asked between events
+  const std::atomic<bool>* stop = nullptr;  // asked before each event
 };
 
 /// How a run goes packet by packet.
 struct PacketOptions {
-  double until_us = 1000;                   // above 0, up to a day
-  std::uint32_t packet_bytes = 1000;        // of every packet
-  double response_us = 0;                   // from the end of a PAUSE until its sender has stopped
-  bool is_pause_in_band = true;             // a PAUSE waits for what its link is sending
-  const std::atomic<bool>* stop = nullptr;  // asked between events
+  double until_us = 1000;             // above 0, up to a day
+  std::uint32_t packet_bytes = 1000;  // of every packet
+  double response_us = 0;             // from the end of a PAUSE until its sender has stopped
+  bool is_pause_in_band = true;       // a PAUSE waits for what its link is sending
+  /// Asked before the first event, and then once in 2^20 of them, a tenth of a second or so.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 /// Buffers that can never empty again.

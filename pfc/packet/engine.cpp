@@ -66,7 +66,13 @@ void Engine::begin() {
 
 RunReport Engine::run() {
   constexpr std::uint64_t kBetweenQuestions = std::uint64_t{1} << 20;
+  // Before the first event too: a run of fewer than that many would never ask.
+  const auto is_to_stop = [this] {
+    report_.is_stopped = options_.progress && !options_.progress(events_.now());
+    return report_.is_stopped;
+  };
   begin();
+  if (is_to_stop()) return report();
   while (const Event* event = events_.next(options_.until)) {
     ++report_.events;
     if (event->kind == EventKind::Inspected) {
@@ -74,11 +80,7 @@ RunReport Engine::run() {
       continue;
     }
     handle(*event);
-    if (report_.events % kBetweenQuestions == 0 && options_.progress &&
-        !options_.progress(events_.now())) {
-      report_.is_stopped = true;
-      break;
-    }
+    if (report_.events % kBetweenQuestions == 0 && is_to_stop()) break;
   }
   return report();
 }
