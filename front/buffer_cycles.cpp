@@ -2,6 +2,7 @@
 #include <portcullis/buffer_cycles.hpp>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "front/fabric_impl.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 namespace cbd = pfc::cbd;
 
-cbd::Traffic traffic_of(Traffic traffic) {
+Result<cbd::Traffic> traffic_of(Traffic traffic) {
   switch (traffic) {
     case Traffic::All:
       return cbd::Traffic::All;
@@ -22,7 +23,8 @@ cbd::Traffic traffic_of(Traffic traffic) {
     case Traffic::Routes:
       return cbd::Traffic::Routes;
   }
-  return cbd::Traffic::All;
+  return fail(Errc::InvalidArgument, "traffic " + std::to_string(static_cast<unsigned>(traffic)) +
+                                         "; All, Flows and Routes (0 to 2) are accepted");
 }
 
 /// What is told of one fabric's analysis.
@@ -74,10 +76,9 @@ Result<std::vector<PriorityCycles>> find_buffer_cycles(const Fabric& fabric,
   if (!topology.rewrites.empty())
     return fail(Errc::Unsupported,
                 "priorities that are rewritten on the way; pfc-deadlock cbd takes them");
-  const cbd::Traffic traffic = traffic_of(options.traffic);
-  PORTCULLIS_TRY_ASSIGN(
-      const auto priorities,
-      in_one_line(cbd::check_question(topology, options.priorities, traffic)));
+  PORTCULLIS_TRY_ASSIGN(const cbd::Traffic traffic, traffic_of(options.traffic));
+  PORTCULLIS_TRY_ASSIGN(const auto priorities,
+                        in_one_line(cbd::check_question(topology, options.priorities, traffic)));
   const Teller teller{fabric.impl()};
   std::vector<PriorityCycles> all;
   for (const std::uint32_t priority : priorities) {

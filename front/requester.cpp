@@ -28,9 +28,14 @@ Result<void> check(const Grant& grant, const Gid& own) {
   if (grant.ack_timeout < 1 || grant.ack_timeout > 31)
     return fail(Errc::InvalidArgument,
                 "ack_timeout " + std::to_string(grant.ack_timeout) + "; 1 to 31 is accepted");
-  if (grant.retry_count <= 7) return {};
-  return fail(Errc::InvalidArgument,
-              "retry_count " + std::to_string(grant.retry_count) + "; 0 to 7 is accepted");
+  if (grant.retry_count > 7)
+    return fail(Errc::InvalidArgument,
+                "retry_count " + std::to_string(grant.retry_count) + "; 0 to 7 is accepted");
+  if (grant.bytes == 0) return fail(Errc::InvalidArgument, "bytes 0; 1 or more is accepted");
+  if (grant.address <= ~std::uint64_t{0} - (grant.bytes - 1)) return {};
+  return fail(Errc::InvalidArgument, "address " + std::to_string(grant.address) + " of " +
+                                         std::to_string(grant.bytes) +
+                                         " bytes; a region that ends below 2^64 is accepted");
 }
 
 }  // namespace

@@ -39,10 +39,11 @@ void note_key(std::span<Holding* const> holdings, Subject kind, pmd::MemoryKey& 
 
 std::string rights(const pmd::Access& access) {
   std::string text;
-  if (access.local_write) text += "local-write ";
   if (access.remote_write) text += "write ";
   if (access.remote_read) text += "read ";
   if (access.remote_atomic) text += "atomic ";
+  // The device's own is no right of a client, and every lease but those of tests has it.
+  if (!access.local_write) text += "no-local-write ";
   if (text.empty()) return "none";
   text.pop_back();
   return text;
@@ -121,7 +122,7 @@ Result<void> Granter::check(const GrantRequest& request) {
 }
 
 Result<void> Granter::check_together(std::span<const GrantRequest> requests) {
-  if (requests.empty()) return fail(Errc::InvalidArgument, "no lease is asked for");
+  if (requests.empty()) return fail(Errc::InvalidArgument, "0 leases together; 1 or more expected");
   for (std::size_t i = 0; i < requests.size(); ++i) {
     auto checked = check_member(requests[i], requests.front());
     if (checked) continue;

@@ -30,10 +30,14 @@ class Parser {
 
   Result<Recording> run() {
     const auto first = lines_.next();
+    if (!first)
+      return fail(Errc::Malformed,
+                  fmt::format("{}:1: empty; \"{}\" expected, as trace-import and --trace write it",
+                              file_, kTraceMagic));
     if (first != kTraceMagic)
       return bad(
           fmt::format("begins with {}; \"{}\" expected, as trace-import and --trace write it",
-                      quoted(first.value_or("")), kTraceMagic));
+                      quoted(*first), kTraceMagic));
     while (const auto line = lines_.next()) {
       if (line->empty() || line->starts_with('#')) continue;
       PORTCULLIS_TRY(open_ ? inside(*line) : outside(*line));

@@ -133,7 +133,7 @@ Result<Scenario> make_model(std::string_view name, const Parameters& parameters)
   }
   PORTCULLIS_TRY(in_range(name, "clients", parameters.clients, 1, 8));
   const bool is_tagged = entry->info.least_operations > 1;
-  PORTCULLIS_TRY(in_range(name, "ops", parameters.operations, 1, is_tagged ? 2 : 4));
+  PORTCULLIS_TRY(in_range(name, "operations", parameters.operations, 1, is_tagged ? 2 : 4));
   if (name == "blind-read" && parameters.is_monitored)
     PORTCULLIS_TRY(in_range(name, "clients x ops", parameters.clients * parameters.operations, 1,
                             kMaxJudgedOperations));

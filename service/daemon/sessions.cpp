@@ -25,6 +25,7 @@ pmd::Gid gid_of(const wire::ByteArray<16>& bytes) {
 pmd::Mac mac_of(const wire::ByteArray<6>& bytes) { return {.octets = bytes}; }
 
 constexpr std::uint32_t kMost24Bits = 0xffffff;
+constexpr std::uint32_t kLeastQpn = 2;  // 0 and 1 are for management
 constexpr std::uint8_t kEveryRight = wire::kMayWrite | wire::kMayRead | wire::kMayAtomic;
 
 std::string out_of(const char* member, std::uint64_t value, std::uint64_t least,
@@ -39,7 +40,8 @@ std::optional<std::string> fault_of(const wire::AllocRequest& wanted, const Limi
     return out_of("bytes", wanted.bytes, 1, limits.lease_bytes);
   if (wanted.ttl_ms > limits.most_ttl_ms)
     return out_of("ttl_ms", wanted.ttl_ms, 0, limits.most_ttl_ms);
-  if (wanted.qpn == 0 || wanted.qpn > kMost24Bits) return out_of("qpn", wanted.qpn, 1, kMost24Bits);
+  if (wanted.qpn < kLeastQpn || wanted.qpn > kMost24Bits)
+    return out_of("qpn", wanted.qpn, kLeastQpn, kMost24Bits);
   if (wanted.psn > kMost24Bits) return out_of("psn", wanted.psn, 0, kMost24Bits);
   if (wanted.ack_timeout == 0 || wanted.ack_timeout > 31)
     return out_of("ack_timeout", wanted.ack_timeout, 1, 31);

@@ -5,8 +5,11 @@
 #include <portcullis/buffer_cycles.hpp>
 #include <portcullis/fabric_runs.hpp>
 #include <portcullis/failover.hpp>
+#include <portcullis/fence_plan.hpp>
+#include <portcullis/port.hpp>
 #include <portcullis/protocols.hpp>
 #include <portcullis/residence.hpp>
+#include <portcullis/trace.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +18,8 @@
 #include <atomic>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace portcullis {
 namespace {
@@ -26,6 +31,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
+using ::testing::Truly;
 
 constexpr std::string_view kTwoRequests = R"({
   "regions": [{"rkey": 1, "environment": "quiet", "consumer": "notified", "fenced": true}],
@@ -250,6 +257,98 @@ TEST(Runs, Stopped_SaysSo) {
   ASSERT_TRUE(run) << run.error().text;
   EXPECT_TRUE(run->is_stopped);
 }
+
+TEST(Runs, StoppedBeforeItBegins_SaysSoAndHasNoEvent) {
+  const std::atomic<bool> stop = true;
+  const auto run = run_packets(made("ring:3,2"), {.stop = &stop});
+  ASSERT_TRUE(run) << run.error().text;
+  EXPECT_TRUE(run->is_stopped);
+  EXPECT_EQ(run->events, 0U);
+}
+
+TEST(BufferCycles, TrafficThatDoesNotExist_IsNamed) {
+  const auto found = find_buffer_cycles(made("ring:3,2"), {.traffic = static_cast<Traffic>(9)});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().text, "traffic 9; All, Flows and Routes (0 to 2) are accepted");
+}
+
+TEST(Explore, TooManyOperations_AreNamedAsTheOptionIs) {
+  EXPECT_THAT(explore("blind-fadd", {.operations = 5}).error().text,
+              HasSubstr("operations is 5, accepted are 1 to 4"));
+}
+
+TEST(Fabric, Generated_HasTheNameThatItWasAskedForBy) {
+  const Fabric fabric = made("ring:4,2");
+  EXPECT_EQ(fabric.name(), "ring:4,2");
+  EXPECT_EQ(Fabric::parse(fabric.json(), "own")->name(), "ring:4,2");
+}
+
+TEST(Recording, Empty_IsRefusedAtItsFirstLine) {
+  EXPECT_THAT(Recording::parse("", "t").error().text, StartsWith("t:1: empty; "));
+}
+
+// ---- what was moved from ----
+
+TEST(MovedFrom, Fabric_IsTheSameStill) {
+  Fabric fabric = made("ring-3");
+  const Fabric other = std::move(fabric);
+  EXPECT_EQ(fabric.name(), other.name());  // NOLINT(bugprone-use-after-move): that is the promise
+}
+
+TEST(MovedFrom, Dump_IsTheSameStill) {
+  Dump dump = *Dump::parse(R"({"regions": [], "work_requests": []})", "d");
+  const Dump other = std::move(dump);
+  EXPECT_EQ(dump.size(), other.size());  // NOLINT(bugprone-use-after-move): that is the promise
+}
+
+TEST(MovedFrom, Recording_IsTheSameStill) {
+  Recording recording = *Recording::parse("portcullis-trace 1\nsource here\n", "t");
+  const Recording other = std::move(recording);
+  // NOLINTNEXTLINE(bugprone-use-after-move): that is the promise
+  EXPECT_EQ(recording.source(), other.source());
+}
+
+// ---- errors ----
+
+template <class T>
+std::string text_of(const Result<T>& result) {
+  return result ? "accepted" : result.error().text;
+}
+
+constexpr std::string_view kEvil{"a\n\0\x1b[31mb", 9};
+
+/// What refuses a value that would be more than a line.
+class Refusal : public ::testing::TestWithParam<std::string (*)(std::string_view)> {};
+
+TEST_P(Refusal, IsOneLine) {
+  const std::string text = GetParam()(kEvil);
+  EXPECT_NE(text, "accepted");
+  EXPECT_THAT(text, Each(Truly([](char c) { return c >= ' ' && c != 0x7f; })));
+}
+
+std::string quoted(std::string_view value) { return std::string(value); }
+
+constexpr std::string (*kRefusing[])(std::string_view) = {
+    [](std::string_view v) { return text_of(DeviceSpec::parse(v)); },
+    [](std::string_view v) { return text_of(DeviceSpec::parse("model," + quoted(v))); },
+    [](std::string_view v) {
+      return text_of(Port::open(*DeviceSpec::parse("shm:/nowhere/" + quoted(v))));
+    },
+    [](std::string_view v) { return text_of(Gid::parse(v)); },
+    [](std::string_view v) { return text_of(Mac::parse(v)); },
+    [](std::string_view v) { return text_of(FencePlan::parse(v)); },
+    [](std::string_view v) { return text_of(Fabric::make(v)); },
+    [](std::string_view v) { return text_of(Fabric::parse("{", v)); },
+    [](std::string_view v) {
+      return text_of(made("ring-3").with(std::vector<std::string>{quoted(v) + "=1"}));
+    },
+    [](std::string_view v) { return text_of(Dump::parse("{", v)); },
+    [](std::string_view v) { return text_of(Recording::parse(v, v)); },
+    [](std::string_view v) { return text_of(explore(v)); },
+    [](std::string_view v) { return text_of(explore_text("{", v)); },
+};
+
+INSTANTIATE_TEST_SUITE_P(OfWhateverTakesAText, Refusal, ::testing::ValuesIn(kRefusing));
 
 }  // namespace
 }  // namespace portcullis

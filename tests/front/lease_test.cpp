@@ -317,6 +317,30 @@ TEST(Requester, GrantThatIsNone_IsNamedAndTheOldOneServes) {
   EXPECT_TRUE(world.client.write(0, kData)->is_success());
 }
 
+TEST(Requester, RegionThatIsNone_IsNamed) {
+  Leased world("model");
+  Grant grant = world.grant;
+  grant.bytes = 0;
+  EXPECT_EQ(world.client.connect(grant).error().text, "bytes 0; 1 or more is accepted");
+  grant.bytes = 2;
+  grant.address = ~std::uint64_t{0};
+  EXPECT_EQ(world.client.connect(grant).error().text,
+            "address 18446744073709551615 of 2 bytes; a region that ends below 2^64 is accepted");
+}
+
+TEST(LeaseManager, GroupOfNobody_IsNamed) {
+  Leased world("model");
+  EXPECT_EQ(world.leases.grant_together({}).error().text, "0 leases together; 1 or more expected");
+}
+
+TEST(LeaseManager, GroupOfTwoRights_NamesThoseThatAClientHas) {
+  Leased world("model");
+  std::vector<LeaseRequest> two(2, LeaseRequest{.bytes = 4096, .peer = world.client.peer()});
+  two[1].rights.write = false;
+  EXPECT_THAT(world.leases.grant_together(two).error().text,
+              HasSubstr("rights read; write read expected"));
+}
+
 TEST(Requester, AfterADrain_FailsWithoutWaiting) {
   Leased world("model");
   ASSERT_TRUE(world.leases.drain());

@@ -283,9 +283,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Stranger{[](GrantRequest& request) { request.tenant = 9; }, "tenant 9; 5 expected"},
         Stranger{[](GrantRequest& request) { request.access = {.remote_atomic = true}; },
-                 "rights atomic; "},
+                 "rights atomic no-local-write; "},
         Stranger{[](GrantRequest& request) { request.access = {}; },
-                 "rights none; local-write write read expected"},
+                 "rights no-local-write; write read expected"},
         Stranger{[](GrantRequest& request) { request.log_receives = 2; },
                  "2^2 receives; none expected"},
         Stranger{[](GrantRequest& request) { request.bytes = 0; }, "a lease of 0 bytes"}));
