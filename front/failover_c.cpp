@@ -44,14 +44,15 @@ Result<Answer> checked(const char* protocol_json, const char* environment,
   constexpr std::uint64_t kMemory = 1 << 30;
   const failover::Deadline deadline(limits.milliseconds);
   PORTCULLIS_TRY_ASSIGN(const auto protocol, failover::read_protocol(protocol_json, "protocol"));
-  PORTCULLIS_TRY_ASSIGN(auto scenario, protocol.in(environment == nullptr ? "" : environment));
-  PORTCULLIS_TRY_ASSIGN(const auto machine, failover::compile(std::move(scenario)));
+  PORTCULLIS_TRY_ASSIGN(auto named, protocol.named(environment == nullptr ? "" : environment));
+  PORTCULLIS_TRY_ASSIGN(const auto machine, failover::compile(std::move(named.scenario)));
   failover::ExploreOptions options;
   options.threads = limits.threads == 0 ? 1 : limits.threads;
   options.memory_limit_bytes = limits.memory_bytes == 0 ? kMemory : limits.memory_bytes;
   options.stop = &deadline.flag();
   PORTCULLIS_TRY_ASSIGN(const auto judged, failover::judge_protocol(machine, options));
-  auto json = failover::to_json(machine.scenario, environment == nullptr ? "" : environment);
+  auto json = failover::to_json(machine.scenario, named.environment);
+  json["threads"] = options.threads;
   failover::add_judged(json, machine.scenario, judged);
   bool is_whole = judged.verdict() != failover::Verdict::Stopped;
   if (judged.explored.ending == failover::Ending::Violated) {

@@ -2,8 +2,10 @@
 //
 // Failover for C, and for whatever calls C: advice for a failed send queue, a protocol explored.
 // What goes in is JSON (docs/failover.md, docs/failover-protocol.schema.json), what comes out is
-// the JSON that `failover-check classify --json` and `check --json` print. A whole program:
-// docs/examples/failover_c.c. Calls share nothing: any number of threads may make them at once.
+// the JSON that `failover-check classify --json` prints, and `check --json` but for what is about
+// the program's own ways to search: set, symmetry, estimated_states, estimate_basis and
+// estimated_bytes. A whole program: docs/examples/failover_c.c. Calls share nothing: any number of
+// threads may make them at once.
 #ifndef PORTCULLIS_FAILOVER_H
 #define PORTCULLIS_FAILOVER_H
 
@@ -24,7 +26,8 @@ struct portcullis_limits {
 // How a call ended.
 enum portcullis_status {
   PORTCULLIS_DONE = 0,     // *text is the JSON
-  PORTCULLIS_REFUSED = 1,  // bad input, or no memory: *text is one line that says what and where
+  PORTCULLIS_REFUSED = 1,  // bad input, or no memory: *text is one line that says what and where;
+                           // null: there is not even memory for that
   PORTCULLIS_STOPPED = 2,  // a limit was met: *text is JSON, and says what was not looked at
 };
 
@@ -38,7 +41,8 @@ PORTCULLIS_API enum portcullis_status portcullis_classify(const char* dump_json,
 PORTCULLIS_API enum portcullis_status portcullis_classify_by_rules(const char* dump_json,
                                                                    char** text);
 
-// The verdict on a protocol in one of its environments; null: in its first. Within its own bounds.
+// The verdict on a protocol in one of its environments; null or empty: in its first, which
+// "environment" names. Within its own bounds.
 PORTCULLIS_API enum portcullis_status portcullis_check(const char* protocol_json,
                                                        const char* environment,
                                                        const struct portcullis_limits* limits,

@@ -114,6 +114,19 @@ TEST(FailoverC, Check_OfAnEnvironmentThatIsNotIsRefused) {
   EXPECT_THAT(text, HasSubstr("accepted are quiet, reuse"));
 }
 
+TEST(FailoverC, Check_NamesTheEnvironmentThatWasExplored) {
+  const std::string protocol = file_of("protocols/lease-early.json");
+  EXPECT_EQ(nlohmann::json::parse(check(protocol, nullptr).second)["environment"], "quiet");
+  EXPECT_EQ(nlohmann::json::parse(check(protocol, "").second)["environment"], "quiet");
+  EXPECT_EQ(nlohmann::json::parse(check(protocol, "reuse").second)["environment"], "reuse");
+}
+
+TEST(FailoverC, RefusalOfAValueOfTwoLines_IsOneLine) {
+  const auto [status, text] = check(file_of("protocols/lease.json"), "a\nb\x1b");
+  EXPECT_EQ(status, PORTCULLIS_REFUSED);
+  EXPECT_THAT(text, HasSubstr("'a b '"));
+}
+
 TEST(FailoverC, NullPointers_AreRefused) {
   char* text = nullptr;
   EXPECT_EQ(portcullis_classify(nullptr, nullptr, &text), PORTCULLIS_REFUSED);

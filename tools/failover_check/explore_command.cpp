@@ -56,6 +56,7 @@ std::string estimate_text(const Estimate& estimate) {
 /// What is explored; of a file also where it says what.
 struct Subject {
   Machine machine;
+  std::string environment;  // of a file the first, unless one was named
   ScenarioLines lines;
 };
 
@@ -83,7 +84,7 @@ Result<Subject> subject_of_file(const ExploreCommand& command) {
   if (const auto fault = history_fault_of(scenario))  // more clients than the file's
     return fail(Errc::InvalidArgument, fmt::format("{}: {}", command.path, *fault));
   PORTCULLIS_TRY_ASSIGN(Machine machine, compile(std::move(scenario)));
-  return Subject{std::move(machine), std::move(named.lines)};
+  return Subject{std::move(machine), std::move(named.environment), std::move(named.lines)};
 }
 
 Result<Subject> subject_of(const ExploreCommand& command) {
@@ -94,7 +95,7 @@ Result<Subject> subject_of(const ExploreCommand& command) {
   PORTCULLIS_TRY_ASSIGN(Scenario scenario, make_model(command.model, parameters));
   if (command.counts_only) scenario.has_history = false;
   PORTCULLIS_TRY_ASSIGN(Machine machine, compile(std::move(scenario)));
-  return Subject{std::move(machine), {}};
+  return Subject{std::move(machine), command.search.environment, {}};
 }
 
 /// A run that its user gave a limit goes on until there: it is refused only what nobody asked for.
@@ -242,9 +243,10 @@ void print_text(const ExploreCommand& command, const Subject& subject, const Out
                          "allows\n");
 }
 
-void print_json(const ExploreCommand& command, const Machine& machine, const Outcome& outcome,
+void print_json(const ExploreCommand& command, const Subject& subject, const Outcome& outcome,
                 const Streams& io) {
-  nlohmann::ordered_json object = to_json(machine.scenario, command.search.environment);
+  const Machine& machine = subject.machine;
+  nlohmann::ordered_json object = to_json(machine.scenario, subject.environment);
   object["set"] = command.search.set;
   object["symmetry"] = command.search.uses_symmetry;
   object["threads"] = command.search.threads;
@@ -294,7 +296,7 @@ int run_explore(const ExploreCommand& command, const Streams& io) {
   }
   const auto outcome = search(command, machine, *options, io);
   if (!outcome) return refuse(io, outcome.error());
-  command.search.is_json ? print_json(command, machine, *outcome, io)
+  command.search.is_json ? print_json(command, *subject, *outcome, io)
                          : print_text(command, *subject, *outcome, io);
   if (!command.svg_path.empty() && outcome->trace) {
     const std::string title =
