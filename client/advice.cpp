@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/advice.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "failover/classify/classify.hpp"
 #include "failover/classify/dump.hpp"
@@ -16,17 +18,21 @@ bool is_fence(const wire::RevokeAnswer& how) noexcept {
   return has_outcome && how.memory != wire::Memory::Unproved;
 }
 
-Result<std::string> advise(const std::string& dump_json, std::uint32_t rkey,
-                           const wire::RevokeAnswer& how, std::uint32_t most_ms) {
+Result<std::vector<failover::OutstandingRequest>> read_dump_of(const std::string& dump_json,
+                                                               std::uint32_t rkey) {
   PORTCULLIS_TRY_ASSIGN(auto dump, failover::read_dump(dump_json, "dump"));
-  for (failover::OutstandingRequest& each : dump) {
-    if (each.rkey != rkey) continue;
-    if (each.contract.is_fenced)
-      return fail(
-          Errc::InvalidArgument,
-          "dump: the region of the lease's rkey says fenced; the outcome says whether it is");
-    each.contract.is_fenced = is_fence(how);
-  }
+  const auto says_too_much = [rkey](const failover::OutstandingRequest& each) {
+    return each.rkey == rkey && each.contract.is_fenced;
+  };
+  if (std::ranges::none_of(dump, says_too_much)) return dump;
+  return fail(Errc::InvalidArgument,
+              "dump: the region of the lease's rkey says fenced; the outcome says whether it is");
+}
+
+Result<std::string> advise(std::vector<failover::OutstandingRequest> dump, std::uint32_t rkey,
+                           const wire::RevokeAnswer& how, std::uint32_t most_ms) {
+  for (failover::OutstandingRequest& each : dump)
+    if (each.rkey == rkey) each.contract.is_fenced = is_fence(how);
   const failover::Deadline deadline(most_ms);
   PORTCULLIS_TRY_ASSIGN(const auto advice, failover::classify(dump, &deadline.flag()));
   auto json = nlohmann::ordered_json::array();

@@ -63,12 +63,26 @@ int code_of(Errc code) noexcept {
   }
 }
 
+/// One line. Of a text that is too long the middle is left out, for a value may be long, and what
+/// is accepted stands behind it.
 int tell(portcullis_error* to, int code, std::string_view text) noexcept {
   if (to == nullptr) return code;
+  constexpr std::string_view kCut = " .. ";
+  constexpr std::size_t kMost = sizeof to->text - 1;
+  constexpr std::size_t kHead = (kMost - kCut.size()) / 3;
   to->code = code;
-  const std::size_t fits = std::min(text.size(), sizeof to->text - 1);
-  std::memcpy(to->text, text.data(), fits);
-  to->text[fits] = '\0';
+  char* end = to->text;
+  const auto put = [&end](std::string_view part) { end = std::ranges::copy(part, end).out; };
+  if (text.size() <= kMost) {
+    put(text);
+  } else {
+    put(text.substr(0, kHead));
+    put(kCut);
+    put(text.substr(text.size() - (kMost - kCut.size() - kHead)));
+  }
+  *end = '\0';
+  std::replace_if(
+      to->text, end, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   return code;
 }
 int tell(portcullis_error* to, const Error& error) noexcept {
@@ -356,6 +370,9 @@ int portcullis_client_advise(portcullis_client* of, const portcullis_lease* leas
     return tell(error, PORTCULLIS_INVALID, "client, lease, dump_json or advice_json is NULL");
   *advice_json = nullptr;
   return guarded(error, [&] {
+    // First: a lease that was given back for a dump that nobody can read would be lost for nothing.
+    auto dump = client::read_dump_of(dump_json, lease->rkey);
+    if (!dump) return tell(error, PORTCULLIS_INVALID, dump.error().text);
     const auto answer = of->keeper->release(lease->id, lease->epoch);
     portcullis_end how{};
     how.id = lease->id;
@@ -363,7 +380,8 @@ int portcullis_client_advise(portcullis_client* of, const portcullis_lease* leas
     if (answer && answer->outcome != wire::Outcome::NotFound) how = end_of(*answer);
     if (end != nullptr) *end = how;
     const wire::RevokeAnswer nothing{.outcome = wire::Outcome::NotFound};
-    const auto advice = client::advise(dump_json, lease->rkey, answer ? *answer : nothing, most_ms);
+    const auto advice =
+        client::advise(*std::move(dump), lease->rkey, answer ? *answer : nothing, most_ms);
     if (!advice) return tell(error, advice.error());
     *advice_json = copied(*advice);
     return *advice_json != nullptr ? static_cast<int>(PORTCULLIS_OK)

@@ -46,7 +46,7 @@ typedef struct portcullis_gate portcullis_gate;
 
 typedef struct {
   int code;
-  char text[252];  // one line
+  char text[252];  // one line; " .. " stands for the middle of one that is too long
 } portcullis_error;
 
 typedef struct {
@@ -170,9 +170,10 @@ int portcullis_client_release(portcullis_client* client, const portcullis_lease*
 // says whether an old packet can still arrive: *end is that outcome (is_known 0: the server does
 // not know it any more, or cannot be reached, and no fence is assumed). `dump_json` is the send
 // queue in posting order with what the application promises of the memory, as docs/failover.md has
-// it ("Advice for a send queue"); of the lease's rkey it does not say "fenced". *advice_json is one
-// object for each request, for portcullis_client_text_free(). What `most_ms` does not suffice for
-// (0: as long as it takes) has the advice "no-advice".
+// it ("Advice for a send queue"); of the lease's rkey it does not say "fenced". One that cannot be
+// read is PORTCULLIS_INVALID, and the lease is left as it was. *advice_json is one object for each
+// request, for portcullis_client_text_free(). What `most_ms` does not suffice for (0: as long as it
+// takes) has the advice "no-advice".
 int portcullis_client_advise(portcullis_client* client, const portcullis_lease* lease,
                              const char* dump_json, uint32_t most_ms, portcullis_end* end,
                              char** advice_json, portcullis_error* error);

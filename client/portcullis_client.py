@@ -224,7 +224,8 @@ class Client:
 
     def advise(self, lease, dump, *, most_ms=0):
         """What may be posted again of `dump` (docs/failover.md, as a dict): the lease is given back
-        first. An End, and a list with the advice for each request."""
+        first, unless the dump cannot be read. An End, and a list with the advice for each
+        request."""
         end = _ffi.new("portcullis_end *")
         text = _ffi.new("char **")
         self._call("portcullis_client_advise", self._client, lease._lease,

@@ -140,8 +140,14 @@ class ClientLibrary(unittest.TestCase):
         lease = self.alloc(client)
         with self.assertRaisesRegex(portcullis_client.Error, "the outcome says whether it is"):
             client.advise(lease, self.dump_of(lease, fenced=True))
-        with self.assertRaisesRegex(portcullis_client.Error, "dump:1: "):
+
+    def test_advice_for_a_dump_that_nobody_can_read_is_refused_and_the_lease_kept(self):
+        client = self.client()
+        lease = self.alloc(client)
+        with self.assertRaisesRegex(portcullis_client.Error, "dump:1: ") as error:
             client.advise(lease, {"work_requests": 1})
+        self.assertEqual(error.exception.code, 1)  # PORTCULLIS_INVALID
+        self.assertTrue(lease.is_open)
 
     def classified(self, dump):
         """What failover-check says of the same."""
@@ -197,6 +203,17 @@ class ClientLibrary(unittest.TestCase):
         with self.assertRaises(portcullis_client.Error) as error:
             portcullis_client.Client(f"{self.folder.name}/nowhere", library=LIBRARY)
         self.assertEqual(error.exception.code, 2)
+
+    def test_a_mistake_too_long_to_tell_is_one_line_with_what_is_accepted(self):
+        told = {}
+        for path in ("/" + 120 * "a", "/\n\x1b" + 400 * "a"):
+            with self.assertRaises(portcullis_client.Error) as error:
+                portcullis_client.Client(path, library=LIBRARY)
+            told[path] = str(error.exception)
+        short, cut = told.values()
+        self.assertRegex(cut, "^[ -~]{251}$")
+        self.assertIn("aaa .. aaa", cut)
+        self.assertEqual(cut[-20:], short[-20:])
 
     def test_header_for_libibverbs_is_c(self):
         subprocess.run([COMPILER, "-x", "c", "-std=gnu99", "-Wall", "-Wextra", "-pedantic",

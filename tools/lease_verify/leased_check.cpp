@@ -69,9 +69,10 @@ Result<void> ask_for_advice(LeasedLease& lease, const RevokeObservation& seen, O
     return {};
   }
   const wire::RevokeAnswer nothing{.outcome = wire::Outcome::NotFound};
-  PORTCULLIS_TRY_ASSIGN(
-      const std::string advice,
-      client::advise(send_queue(seen, op), seen.unanswered->rkey, how ? *how : nothing, kAdviceMs));
+  const std::uint32_t rkey = seen.unanswered->rkey;
+  PORTCULLIS_TRY_ASSIGN(auto dump, client::read_dump_of(send_queue(seen, op), rkey));
+  PORTCULLIS_TRY_ASSIGN(const std::string advice,
+                        client::advise(std::move(dump), rkey, how ? *how : nothing, kAdviceMs));
   told["advice"] = Json::parse(advice);
   for (const Json& one : told["advice"]) {
     const std::string reason = one.value("reason", "");
