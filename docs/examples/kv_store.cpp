@@ -10,13 +10,16 @@
 //
 // It needs the client library and libibverbs: kv_place.hpp is the lease and its queue pair,
 // kv_log.hpp the other copy.
+//
+//   g++ -std=c++20 -o kv_store kv_store.cpp
+//       $(pkg-config --cflags --libs portcullis-client libibverbs)
 #include <charconv>
 #include <iostream>
 #include <set>
 #include <string_view>
 
-#include "docs/examples/kv_log.hpp"
-#include "docs/examples/kv_place.hpp"
+#include "kv_log.hpp"
+#include "kv_place.hpp"
 
 namespace kv {
 namespace {

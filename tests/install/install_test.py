@@ -7,6 +7,8 @@
     install_test.py places PREFIX SOURCE BUILD     no file names the tree it came from
     install_test.py find_package PREFIX COMPILER PROJECT CMAKE [--flags=..]
     install_test.py pkg_config PREFIX COMPILER PROJECT [--flags=..]
+    install_test.py client PREFIX COMPILER C_COMPILER EXAMPLES CMAKE [--flags=..]
+                                                   the client in C, by both, and its examples
 """
 
 import os
@@ -57,7 +59,7 @@ def prefix(target: str, cmake: str, build: str):
     first = pathlib.Path(target + ".first")
     for path in (first, pathlib.Path(target)):
         shutil.rmtree(path, ignore_errors=True)
-    for component in ("library", "development"):
+    for component in ("library", "client", "development"):
         run([cmake, "--install", build, "--component", component, "--prefix", str(first)])
     first.rename(target)
 
@@ -131,8 +133,53 @@ def pkg_config(target: str, compiler: str, project: str, flags: str):
         compare(run([program], env=os.environ | {"LD_LIBRARY_PATH": str(library)}))
 
 
+def refused(command: list[str], line: str, **more):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, **more)
+    if done.returncode != 2 or not re.fullmatch(line + "\n", done.stderr):
+        raise Broken(f"{' '.join(command)}: exit {done.returncode}, {done.stderr!r} for {line!r}")
+
+
+# Of CMake: the client alone, in a project that knows no C++.
+C_PROJECT = """\
+cmake_minimum_required(VERSION 3.25)
+project(outside LANGUAGES C)
+find_package(Portcullis 0.1 REQUIRED COMPONENTS client)
+add_executable(lease_client lease_client.c)
+target_link_libraries(lease_client PRIVATE Portcullis::client)
+"""
+
+
+def client(target: str, compiler: str, c_compiler: str, examples: str, cmake: str, flags: str):
+    described = one(pathlib.Path(target), "portcullis-client.pc").parent
+    environment = os.environ | {
+        "PKG_CONFIG_PATH": str(described),
+        "LD_LIBRARY_PATH": str(one(pathlib.Path(target), "libportcullis-client.so").parent)}
+
+    def asked(*names: str) -> list[str]:
+        return run(["pkg-config", "--cflags", "--libs", *names], env=environment).split()
+
+    nobody = "lease_client: no leased listens on /nowhere"
+    with tempfile.TemporaryDirectory() as folder:
+        # As they are installed: with nothing beside them but each other.
+        for name in ("lease_client.c", "kv_store.cpp", "kv_log.hpp", "kv_place.hpp"):
+            shutil.copy(f"{examples}/{name}", folder)
+        run([c_compiler, *flags.split(), "lease_client.c", "-o", "by_pkg_config",
+             *asked("portcullis-client")], cwd=folder, env=environment)
+        refused([f"{folder}/by_pkg_config", "/nowhere"], nobody, env=environment)
+        run([compiler, "-std=c++20", *flags.split(), "kv_store.cpp", "-o", "kv_store",
+             *asked("portcullis-client", "libibverbs")], cwd=folder, env=environment)
+        refused([f"{folder}/kv_store", "--server", "s", "--depth", "65"],
+                "kv_store: --depth 65: a number from 1 to 64 is accepted", env=environment)
+        pathlib.Path(folder, "CMakeLists.txt").write_text(C_PROJECT, encoding="utf-8")
+        run([cmake, "-G", "Ninja", "-S", folder, "-B", f"{folder}/build",
+             f"-DCMAKE_PREFIX_PATH={target}", f"-DCMAKE_C_COMPILER={c_compiler}",
+             f"-DCMAKE_C_FLAGS={flags}", "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF"])
+        run([cmake, "--build", f"{folder}/build"])
+        refused([f"{folder}/build/lease_client", "/nowhere"], nobody)
+
+
 def main(arguments: list[str]) -> int:
-    known = (prefix, headers, symbols, places, find_package, pkg_config)
+    known = (prefix, headers, symbols, places, find_package, pkg_config, client)
     what = {function.__name__: function for function in known}.get(arguments[0])
     plain = [word for word in arguments[1:] if not word.startswith("--flags=")]
     named = {"flags": word[len("--flags="):] for word in arguments if word.startswith("--flags=")}

@@ -3,7 +3,7 @@
 // lease_client SOCKET: asks leased for a lease, works until it is taken back, and says how it
 // ended. Where WRITEs would be posted stands a line; docs/leased.md has the server's side.
 //
-//   cc -o lease_client lease_client.c -lportcullis-client
+//   cc lease_client.c -o lease_client $(pkg-config --cflags --libs portcullis-client)
 #include <portcullis_client.h>
 #include <sched.h>
 #include <stdio.h>
@@ -23,7 +23,10 @@ int main(int argc, char** argv) {
   portcullis_error error;
   portcullis_lease lease;
   portcullis_request request = PORTCULLIS_REQUEST_INIT;
-  if (argc != 2) return 2;
+  if (argc != 2) {
+    fprintf(stderr, "usage: lease_client SOCKET\n");
+    return 2;
+  }
   if (portcullis_client_open(argv[1], "example", on_ended, NULL, &client, &error)) {
     fprintf(stderr, "lease_client: %s\n", error.text);
     return 2;
