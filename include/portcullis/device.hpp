@@ -4,10 +4,14 @@
 // a PCI function that is bound to vfio-pci, or a NIC that its kernel driver keeps.
 //
 //   model[,timing=NAME][,behaviour=A+B=VALUE][,execution=stepped|polled][,port=eth|ib][,seed=N]
-//        [,vf][,pcap=FILE][,trace=FILE]
-//   0000:03:00.0
-//   mlx5_0
+//        [,vf][,profile=BUNDLE][,pcap=FILE][,trace=FILE][,WISH]..
+//   0000:03:00.0[,trace=FILE][,WISH]..
+//   mlx5_0[,trace=FILE]
 //   shm:PATH
+//
+// WISH: link-wait-ms=N, checksum=on|off, mkc-qpn=on|off, neighbour=on|off or loopback=plain|forced:
+// what bring-up is to do otherwise. docs/programs.md says what each word does. Of a word that is
+// said twice the last one counts.
 //
 // timing: instant, or cx5-16.35.4506, whose command times are those of a firmware that was measured
 // (docs/benchmarks.md). A stepped model runs in its caller's waits and on a clock of its own, so a
