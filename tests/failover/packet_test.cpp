@@ -120,7 +120,7 @@ TEST(Packet, AddressesAndHeader_AreThoseOfTheFrame) {
   EXPECT_EQ(four.qpn, 0x11U);
   const Seen six = look(kEthernet, ethernet(0x86dd, ipv6(17, write_datagram()))).seen.value();
   EXPECT_EQ(six.to, big(0x20010db8, 4) + big(2, 12));
-  EXPECT_EQ(six.transport.size(), four.transport.size());
+  EXPECT_EQ(six.packet.transport.size(), four.packet.transport.size());
 }
 
 /// Whether a frame of which so much was captured may be one, for every such length up to `bytes`.
@@ -190,7 +190,7 @@ TEST(Packet, LengthsOfZero_AreOfFramesThatANicCutsUp) {
 
 TEST(Packet, LengthBeyondTheFrame_AddsNothing) {
   const Seen seen = look(kEthernet, changed(plain_frame, 16, 0xffff, 2)).seen.value();
-  EXPECT_EQ(seen.transport.size(), plain_frame.size() - 42);
+  EXPECT_EQ(seen.packet.transport.size(), plain_frame.size() - 42);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,10 +16,9 @@
 #include <utility>
 
 #include "model/transport/headers.hpp"
-#include "model/transport/opcode.hpp"
 #include "prm/view.hpp"
 #include "tools/failover_check/capture_file.hpp"
-#include "tools/failover_check/packet.hpp"
+#include "tools/failover_check/request_packet.hpp"
 
 namespace portcullis::tools::failover_check {
 namespace {
@@ -44,11 +45,19 @@ struct Message {
   Operation operation = Operation::None;
   std::uint32_t qpn = 0;
   std::uint64_t frame = 0;  // of its first packet, from 1
+  std::uint64_t place = 0;  // of its first packet on its connection
   std::uint32_t packets = 1;
-  bool is_whole = true;  // its first packet is in the capture
+  std::uint64_t bytes = 0;       // of the packets that were seen
+  bool is_whole = true;          // its first packet is in the capture
+  bool is_gap = false;           // PSNs of which no packet was seen
+  bool is_told_as_read = false;  // FLUSH, ATOMIC WRITE: an empty answer to a READ answers it
   bool is_answered = false;
   std::uint32_t responses = 0;  // READ: packets of its answer that came in order
   std::uint32_t ends_at = 0;    // READ: so many are all of them, as the last one said
+  /// What answers have changed.
+  [[nodiscard]] std::tuple<bool, std::uint32_t, std::string_view> progress() const {
+    return {is_answered, responses, request.status};
+  }
   [[nodiscard]] std::uint32_t last_psn() const { return psn_add(request.psn, packets - 1); }
 };
 
@@ -56,44 +65,36 @@ struct Message {
 struct Flow {
   std::string from, to;
   std::uint32_t qpn = 0;
-  std::uint32_t number = 0;                 // in the dump
-  std::vector<std::size_t> messages;        // numbers, in PSN order
-  std::vector<std::size_t> open;            // of them, which an answer may yet concern
-  std::optional<std::uint32_t> next_psn;    // behind what was seen
+  std::uint32_t number = 0;           // in the dump
+  std::vector<std::size_t> messages;  // numbers, in PSN order
+  std::vector<std::size_t> open;      // of them, which an answer may yet concern
+  std::uint64_t next_place = 0;       // behind what was seen; its low bits are the PSN
+  SentPackets sent;
+  std::uint32_t mtu = 0;                    // once a packet that is not the last tells
   std::optional<std::uint32_t> answers_to;  // the QP number that the answers go to
   bool has_begun_here = false;              // nothing of it was sent before the capture began
+  /// Packets that were sent again, one behind the other, until one that was not.
+  std::vector<std::pair<std::uint64_t, Seen>> again;  // with their frames
+  bool has_answer_since = false;                      // the first of `again`
+  [[nodiscard]] std::uint32_t next_psn() const {
+    return static_cast<std::uint32_t>(next_place) & kPsnMask;
+  }
+  [[nodiscard]] std::uint64_t place_of(std::uint32_t psn) const {
+    return next_place + static_cast<std::uint64_t>(std::int64_t{psn_distance(psn, next_psn())});
+  }
 };
 
-std::string_view name_of(std::uint8_t opcode) {
-  switch (static_cast<BthOpcode>(opcode & ~transport_bits::kMask)) {
-    case BthOpcode::WriteLastImmediate:
-    case BthOpcode::WriteOnlyImmediate:
-      return "IBV_WR_RDMA_WRITE_WITH_IMM";
-    case BthOpcode::SendLastImmediate:
-    case BthOpcode::SendOnlyImmediate:
-      return "IBV_WR_SEND_WITH_IMM";
-    case BthOpcode::SendLastInvalidate:
-    case BthOpcode::SendOnlyInvalidate:
-      return "IBV_WR_SEND_WITH_INV";
-    case BthOpcode::ReadRequest:
-      return "IBV_WR_RDMA_READ";
-    case BthOpcode::CompareSwap:
-      return "IBV_WR_ATOMIC_CMP_AND_SWP";
-    case BthOpcode::FetchAdd:
-      return "IBV_WR_ATOMIC_FETCH_AND_ADD";
-    default:
-      return opcode_info(opcode).operation == Operation::Send ? "IBV_WR_SEND" : "IBV_WR_RDMA_WRITE";
-  }
-}
+/// Where a connection's first packet stands, so that there are places before it.
+constexpr std::uint64_t kFirstPlace = std::uint64_t{1} << 32U;
 
 /// Further from what was sent than any window is another connection under the same number.
 constexpr std::int32_t kWindow = 1 << 16;
+constexpr std::uint32_t kLeastMtu = 256, kGreatestMtu = 4096;  // IBV_MTU_256, IBV_MTU_4096
 
 /// PSNs that the answer to a READ takes beyond its own; at the smallest MTU where that is not known
 /// yet, and 0 for what is no READ.
 /// Of one that is nearer than half of all PSNs less a window it is known which side it lies on.
 std::uint32_t most_behind(const Message& message) {
-  constexpr std::uint32_t kLeastMtu = 256;  // IBV_MTU_256
   constexpr std::uint32_t kMost = (1U << 23U) - 1 - kWindow;
   if (message.operation != Operation::Read || message.request.length == 0) return 0;
   if (message.ends_at != 0) return message.ends_at - 1;
@@ -124,7 +125,7 @@ class Reader {
       return {};
     }
     PORTCULLIS_TRY(check_order(one));
-    if (!opcode_info(look.seen->opcode).is_request()) return answer(*look.seen);
+    if (!info_of(look.seen->opcode).is_request()) return answer(*look.seen);
     if (sender_.empty()) sender_ = look.seen->from;
     if (look.seen->from == sender_) return request(*look.seen);
     ++capture_.of_others;
@@ -153,7 +154,8 @@ class Reader {
                         message.request.psn, message.qpn));
       capture_.requests.push_back(message.request);
     }
-    capture_.answered_before = first;
+    for (std::size_t i = 0; i < first; ++i)
+      ++(messages_[i].is_gap ? capture_.unseen_before : capture_.answered_before);
     return std::move(capture_);
   }
 
@@ -180,24 +182,31 @@ class Reader {
     const auto [known, is_new] = latest_.try_emplace({seen.from, seen.to, seen.qpn}, flows_.size());
     if (!is_new) {
       Flow& flow = flows_[known->second];
-      const std::int32_t distance = psn_distance(seen.psn, *flow.next_psn);
+      const std::int32_t distance = psn_distance(seen.psn, flow.next_psn());
       const std::int32_t ahead =
           flow.messages.empty() ? kWindow : furthest_behind(messages_[flow.messages.back()]);
       // Where its number was another connection's before, it has begun while this was captured.
       const bool is_before_all = flow.has_begun_here && is_before_first(flow, seen.psn);
       if (distance <= ahead && distance >= -kWindow && !is_before_all) return flow;
-      known->second = flows_.size();
     }
-    const std::uint32_t number = unused_number(seen.qpn);
-    if (number != seen.qpn)
-      capture_.renumbered.push_back({shown_address(seen.to), seen.qpn, number});
-    flows_.push_back(
-        {seen.from, seen.to, seen.qpn, number, {}, {}, seen.psn, std::nullopt, !is_new});
-    return flows_.back();
+    return new_flow(seen, !is_new);
+  }
+  Flow& new_flow(const Seen& first, bool has_begun_here) {
+    latest_[{first.from, first.to, first.qpn}] = flows_.size();
+    const std::uint32_t number = unused_number(first.qpn);
+    if (number != first.qpn)
+      capture_.renumbered.push_back({shown_address(first.to), first.qpn, number});
+    Flow& flow = flows_.emplace_back();
+    flow.from = first.from;
+    flow.to = first.to;
+    flow.qpn = first.qpn;
+    flow.number = number;
+    flow.next_place = kFirstPlace + first.psn;
+    flow.has_begun_here = has_begun_here;
+    return flow;
   }
   [[nodiscard]] bool is_before_first(const Flow& flow, std::uint32_t psn) const {
-    return !flow.messages.empty() &&
-           psn_distance(psn, messages_[flow.messages.front()].request.psn) < 0;
+    return !flow.messages.empty() && flow.place_of(psn) < messages_[flow.messages.front()].place;
   }
   /// QPs of two responders may have one number, and so may one after the other; in a dump they
   /// would be one QP, whose order is another promise.
@@ -208,28 +217,105 @@ class Reader {
   }
 
   Result<void> request(const Seen& seen) {
-    const OpcodeInfo& info = opcode_info(seen.opcode);
-    if (seen.transport.size() < info.header_bytes)
+    const OpcodeInfo& info = info_of(seen.opcode);
+    if (seen.packet.transport.size() < info.header_bytes)
       return bad(frame_, fmt::format("{} bytes of its headers are captured, {} are accepted",
-                                     seen.transport.size(), info.header_bytes));
+                                     seen.packet.transport.size(), info.header_bytes));
     Flow& flow = flow_of(seen);
-    if (psn_distance(seen.psn, *flow.next_psn) < 0) {
-      if (is_before_first(flow, seen.psn))
-        return bad(frame_, fmt::format("PSN {} of QP {:#x} was sent before the capture began, and "
-                                       "again; one that begins before it is accepted",
-                                       seen.psn, seen.qpn));
-      note_response_packets(messages_[flow.messages.back()], seen);
-      return {};  // sent again
+    if (flow.place_of(seen.psn) < flow.next_place) return take_again(flow, seen);
+    flow.again.clear();
+    return take_new(flow, seen);
+  }
+
+  Result<void> take_new(Flow& flow, const Seen& seen) {
+    const OpcodeInfo& info = info_of(seen.opcode);
+    const std::uint64_t place = flow.place_of(seen.psn);
+    note_mtu(flow, seen);
+    if (!flow.messages.empty() && goes_on(flow, messages_[flow.messages.back()], seen)) {
+      Message& read = messages_[flow.messages.back()];
+      read.packets = static_cast<std::uint32_t>(place - read.place) + 1;
+      flow.next_place = place + 1;
+      return {};
     }
-    if (seen.psn != *flow.next_psn) fill_gap(flow, seen);
-    flow.next_psn = psn_add(seen.psn, 1);
+    if (place != flow.next_place) fill_gap(flow, seen);
+    flow.next_place = place + 1;
+    flow.sent.add(place, seen.packet);
     if (info.start || flow.messages.empty() || is_closed(flow)) return begin(flow, seen, info);
     Message& message = messages_[flow.messages.back()];
     // The middle or end of another message, whose start nobody captured.
     if (info.operation != message.operation) return begin(flow, seen, info);
-    message.packets = static_cast<std::uint32_t>(psn_distance(seen.psn, message.request.psn)) + 1;
-    message.request.opcode = name_of(seen.opcode);
+    message.packets = static_cast<std::uint32_t>(place - message.place) + 1;
+    message.request.opcode = verb_of(seen.opcode);
+    count_bytes(message, seen);
     is_open_[flow.messages.back()] = !info.end;
+    return {};
+  }
+  /// A SEND has no header that says its length.
+  static void count_bytes(Message& message, const Seen& seen) {
+    message.bytes += payload_bytes(seen.packet);
+    if (message.operation != Operation::Send || !message.is_whole || !info_of(seen.opcode).end)
+      return;
+    message.request.has_length = true;
+    message.request.length = static_cast<std::uint32_t>(message.bytes);
+  }
+  /// All packets of a message but the last have as many bytes as the path takes.
+  static void note_mtu(Flow& flow, const Seen& seen) {
+    const OpcodeInfo& info = info_of(seen.opcode);
+    const std::uint64_t bytes = payload_bytes(seen.packet);
+    if (!info.has_payload || info.end || bytes < kLeastMtu || bytes > kGreatestMtu) return;
+    if (std::has_single_bit(bytes)) flow.mtu = static_cast<std::uint32_t>(bytes);
+  }
+
+  // ---- What was sent before --------------------------------------------------------------------
+
+  /// A PSN that the connection had sent: again, or by another one that has its number now.
+  Result<void> take_again(Flow& flow, const Seen& seen) {
+    if (is_before_first(flow, seen.psn))
+      return bad(frame_, fmt::format("PSN {} of QP {:#x} was sent before the capture began, and "
+                                     "again; one that begins before it is accepted",
+                                     seen.psn, seen.qpn));
+    // Who sends again goes on from there; where it starts over, what came before was no beginning.
+    if (!flow.again.empty() &&
+        flow.place_of(flow.again.back().second.psn) >= flow.place_of(seen.psn))
+      flow.again.clear();
+    if (flow.again.empty()) flow.has_answer_since = false;
+    if (contradicts(flow, seen)) return begin_anew(flow, seen);
+    flow.again.emplace_back(frame_, seen);
+    if (!is_at_sender_ || !message_at(flow, flow.place_of(seen.psn)).is_answered) return {};
+    if (capture_.again_after_answer++ == 0) capture_.first_again = frame_;
+    return {};
+  }
+  /// `place` is one that the connection has sent.
+  [[nodiscard]] const Message& message_at(const Flow& flow, std::uint64_t place) const {
+    const auto behind = std::ranges::upper_bound(
+        flow.messages, place, {}, [&](std::size_t number) { return messages_[number].place; });
+    return messages_[*std::prev(behind)];
+  }
+  /// Whether it cannot be what the connection sent at this PSN. Of what was not captured nobody
+  /// knows; within a READ only its rest can be asked for again.
+  [[nodiscard]] bool contradicts(const Flow& flow, const Seen& seen) const {
+    const std::uint64_t place = flow.place_of(seen.psn);
+    if (const Packet* before = flow.sent.find(place)) return !is_same_request(*before, seen.packet);
+    const Message& message = message_at(flow, place);
+    return message.operation == Operation::Read && !goes_on(flow, message, seen);
+  }
+  /// Another connection under the number of one that is over. What seemed to be sent again up to
+  /// here was its beginning.
+  Result<void> begin_anew(const Flow& over, const Seen& seen) {
+    std::vector<std::pair<std::uint64_t, Seen>> packets = over.again;
+    if (!packets.empty() && over.has_answer_since)
+      return bad(frame_, fmt::format("another connection has begun under QP {:#x}, in frame {} or "
+                                     "later, and which one the answers since then are for is not "
+                                     "known; a capture of one of them is accepted",
+                                     seen.qpn, packets.front().first));
+    packets.emplace_back(frame_, seen);
+    Flow& flow = new_flow(packets.front().second, true);
+    const std::uint64_t now = frame_;
+    for (const auto& [frame, packet] : packets) {
+      frame_ = frame;
+      PORTCULLIS_TRY(take_new(flow, packet));
+    }
+    frame_ = now;
     return {};
   }
   [[nodiscard]] bool is_closed(const Flow& flow) const { return !is_open_[flow.messages.back()]; }
@@ -240,24 +326,26 @@ class Reader {
     message.frame = frame_;
     message.is_whole = info.start;
     CapturedRequest& r = message.request;
-    r.opcode = name_of(seen.opcode);
+    r.opcode = verb_of(seen.opcode);
     message.qpn = flow.qpn;
     r.qp_num = flow.number;
     r.psn = seen.psn;
-    if (info.has_reth && info.start) {
-      const auto header = prm::ConstView<reth>::at(seen.transport.subspan(bth::bytes));
-      r.has_rkey = true;
-      r.remote_addr = header.get<"va">();
-      r.rkey = static_cast<std::uint32_t>(header.get<"rkey">());
-      r.length = static_cast<std::uint32_t>(header.get<"len">());
+    message.place = flow.place_of(seen.psn);
+    message.is_told_as_read = seen.opcode == kFlush || seen.opcode == kAtomicWrite;
+    if (const auto remote = remote_bytes(seen.packet)) {
+      r.has_rkey = r.has_length = true;
+      r.remote_addr = remote->address;
+      r.rkey = remote->rkey;
+      r.length = remote->length;
       constexpr std::uint32_t kMostBytes = 1U << 31U;  // of a message, and what a dump takes
       if (r.length > kMostBytes)
         return bad(frame_, fmt::format("a message of {} bytes; up to {} are accepted", r.length,
                                        kMostBytes));
     }
+    count_bytes(message, seen);
     if (info.has_atomic) {
-      const auto header = prm::ConstView<atomic_eth>::at(seen.transport.subspan(bth::bytes));
-      r.has_rkey = r.has_atomic = true;
+      const auto header = prm::ConstView<atomic_eth>::at(seen.packet.transport.subspan(bth::bytes));
+      r.has_rkey = r.has_length = r.has_atomic = true;
       r.remote_addr = header.get<"va">();
       r.rkey = static_cast<std::uint32_t>(header.get<"rkey">());
       r.length = 8;
@@ -276,25 +364,27 @@ class Reader {
 
   /// PSNs that no frame here has: of the answer to a READ, or of packets that are not captured.
   void fill_gap(Flow& flow, const Seen& seen) {
-    auto missing = static_cast<std::uint32_t>(psn_distance(seen.psn, *flow.next_psn));
+    auto missing = static_cast<std::uint32_t>(flow.place_of(seen.psn) - flow.next_place);
     if (!flow.messages.empty()) {
       Message& last = messages_[flow.messages.back()];
       // Of an answer that has come it is known how many packets it has.
-      std::uint32_t own = last.ends_at != 0 ? std::min(missing, last.ends_at - 1) : 0U;
-      if (last.ends_at == 0 && (has_answer_of(last, missing + 1) || goes_on(last, seen)))
-        own = missing;
+      std::uint32_t own =
+          last.ends_at > last.packets ? std::min(missing, last.ends_at - last.packets) : 0U;
+      if (last.ends_at == 0 && has_answer_of(last, last.packets + missing)) own = missing;
       last.packets += own;
-      flow.next_psn = psn_add(*flow.next_psn, own);
+      flow.next_place += own;
       missing -= own;
       if (missing == 0) return;
     }
     Message unseen;
     unseen.frame = frame_;
+    unseen.place = flow.next_place;
+    unseen.is_gap = true;
     unseen.is_whole = false;
     unseen.packets = missing;
     unseen.qpn = flow.qpn;
     unseen.request.qp_num = flow.number;
-    unseen.request.psn = *flow.next_psn;
+    unseen.request.psn = flow.next_psn();
     flow.messages.push_back(messages_.size());
     flow.open.push_back(messages_.size());
     messages_.push_back(unseen);
@@ -302,28 +392,26 @@ class Reader {
   }
   /// Whether it is a READ whose answer has so many packets, at some MTU.
   static bool has_answer_of(const Message& message, std::uint32_t packets) {
-    constexpr std::uint32_t kLeast = 256, kGreatest = 4096;  // IBV_MTU_256, IBV_MTU_4096
     if (message.operation != Operation::Read || message.request.length == 0) return false;
-    for (std::uint32_t mtu = kLeast; mtu <= kGreatest; mtu *= 2)
+    for (std::uint32_t mtu = kLeastMtu; mtu <= kGreatestMtu; mtu *= 2)
       if ((message.request.length - 1) / mtu + 1 == packets) return true;
     return false;
   }
-  /// Whether it asks for the rest of what a READ asked for, up to the same byte.
-  static bool goes_on(const Message& read, const Seen& seen) {
-    if (read.operation != Operation::Read || !opcode_info(seen.opcode).has_reth) return false;
-    const auto header = prm::ConstView<reth>::at(seen.transport.subspan(bth::bytes));
-    return opcode_info(seen.opcode).operation == Operation::Read &&
-           header.get<"rkey">() == read.request.rkey &&
-           header.get<"va">() > read.request.remote_addr &&
-           header.get<"va">() + header.get<"len">() ==
-               read.request.remote_addr + read.request.length;
-  }
-  /// A READ that goes on where it was interrupted lies within the first one.
-  static void note_response_packets(Message& last, const Seen& seen) {
-    const std::int32_t into = psn_distance(seen.psn, last.request.psn);
-    if (last.operation == Operation::Read && into >= 0 &&
-        static_cast<std::uint32_t>(into) >= last.packets)
-      last.packets = static_cast<std::uint32_t>(into) + 1;
+  /// Whether it asks for the rest of what a READ asked for, up to the same byte: the READ goes on
+  /// where its answer was interrupted (req_retry of rxe_req.c does so).
+  static bool goes_on(const Flow& flow, const Message& read, const Seen& seen) {
+    if (read.operation != Operation::Read || info_of(seen.opcode).operation != Operation::Read)
+      return false;
+    const RemoteBytes rest = remote_bytes(seen.packet).value();
+    const std::uint64_t into = flow.place_of(seen.psn) - read.place;
+    const std::uint64_t skipped = rest.address - read.request.remote_addr;
+    if (into == 0 || (read.ends_at != 0 && into >= read.ends_at)) return false;
+    const std::uint64_t mtu = skipped / into;
+    const bool is_mtu = flow.mtu != 0
+                            ? mtu == flow.mtu
+                            : std::has_single_bit(mtu) && mtu >= kLeastMtu && mtu <= kGreatestMtu;
+    return is_mtu && skipped % into == 0 && rest.rkey == read.request.rkey && rest.length != 0 &&
+           skipped + rest.length == read.request.length;
   }
 
   // ---- Answers -------------------------------------------------------------------------------
@@ -356,19 +444,22 @@ class Reader {
   }
 
   Result<void> answer(const Seen& seen) {
-    const OpcodeInfo& info = opcode_info(seen.opcode);
-    if (seen.transport.size() < info.header_bytes)
+    const OpcodeInfo& info = info_of(seen.opcode);
+    if (seen.packet.transport.size() < info.header_bytes)
       return bad(frame_, fmt::format("{} bytes of its headers are captured, {} are accepted",
-                                     seen.transport.size(), info.header_bytes));
+                                     seen.packet.transport.size(), info.header_bytes));
     Flow* flow = asked_by(seen);
     if (flow == nullptr) return {};  // what has no answer counts as outstanding
     std::uint8_t said = syndrome::kAck;
     if (info.has_aeth)
       said = static_cast<std::uint8_t>(
-          prm::ConstView<aeth>::at(seen.transport.subspan(bth::bytes)).get<"syndrome">());
+          prm::ConstView<aeth>::at(seen.packet.transport.subspan(bth::bytes)).get<"syndrome">());
+    note_mtu(*flow, seen);
     for (const std::size_t number : flow->open) {
       Message& message = messages_[number];
+      const auto before = message.progress();
       settle(message, number == flow->messages.back(), {seen, info, said});
+      flow->has_answer_since = flow->has_answer_since || message.progress() != before;
       if (message.ends_at != 0 && message.ends_at < message.packets)
         return bad(frame_,
                    fmt::format("the answer to the READ at PSN {} of QP {:#x} ends here, and "
@@ -395,7 +486,9 @@ class Reader {
     if (type == syndrome::kNak && into >= 0 && beyond <= 0) return refuse(message, answer.syndrome);
     if (type != syndrome::kAck && beyond <= 0) return;  // it acknowledges what is before it
     if (message.operation == Operation::Atomic) {
-      message.is_answered = message.is_answered || (answer.info.has_original && into == 0);
+      const bool is_its_kind = message.is_told_as_read ? answer.info.has_payload && answer.info.end
+                                                       : answer.info.has_original;
+      message.is_answered = message.is_answered || (is_its_kind && into == 0);
     } else if (message.operation == Operation::Read) {
       if (!answer.info.has_payload || into != static_cast<std::int32_t>(message.responses)) return;
       ++message.responses;
@@ -475,8 +568,8 @@ std::string dump_of(const Capture& capture, const CaptureContext& context) {
       if (std::find(rkeys.begin(), rkeys.end(), r.rkey) == rkeys.end()) rkeys.push_back(r.rkey);
       one["rkey"] = r.rkey;
       one["remote_addr"] = r.remote_addr;
-      one["length"] = r.length;
     }
+    if (r.has_length) one["length"] = r.length;
     if (r.has_atomic) one["compare_add"] = r.compare_add;
     if (r.has_atomic && r.opcode == "IBV_WR_ATOMIC_CMP_AND_SWP") one["swap"] = r.swap;
     if (!r.status.empty()) one["status"] = r.status;

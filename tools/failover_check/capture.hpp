@@ -26,7 +26,7 @@ struct CapturedRequest {
   std::string_view opcode;   // of verbs.h
   std::uint32_t qp_num = 0;  // of the responder, or what `renumbered` gives its connection
   std::uint32_t psn = 0;     // of its first packet
-  bool has_rkey = false, has_atomic = false;
+  bool has_rkey = false, has_length = false, has_atomic = false;
   std::uint64_t remote_addr = 0, compare_add = 0, swap = 0;
   std::uint32_t rkey = 0, length = 0;
   std::string_view status;  // of verbs.h; empty: no answer was seen
@@ -42,9 +42,12 @@ struct Capture {
   /// In the order of the wire, from the first one that has no answer on; empty: all have one.
   std::vector<CapturedRequest> requests;
   std::uint64_t answered_before = 0;  // requests that are left out: all of them were answered
+  std::uint64_t unseen_before = 0;    // gaps between the PSNs of these, of which nothing is known
   std::uint64_t of_others = 0;        // request packets that another sent than the one asked for
   std::uint64_t other_frames = 0;     // that are no RoCEv2 of a reliable connection
   std::uint64_t dropped = 0;          // while it was taken, as the file says
+  /// Packets as they had been sent and answered before: again, or those of another connection.
+  std::uint64_t again_after_answer = 0, first_again = 0;  // the frame of the first
   std::vector<Renumbered> renumbered;
 };
 

@@ -303,6 +303,17 @@ void tell_of_import(const Capture& capture, bool is_capture, const Streams& io) 
         "; {} request packets are another's; {} frames are no RoCEv2 of a reliable connection",
         capture.of_others, capture.other_frames);
   io.err << '\n';
+  if (capture.unseen_before > 0)
+    io.err << fmt::format(
+        "failover-check: {} gaps between their PSNs, answered too; what was sent there is not "
+        "captured\n",
+        capture.unseen_before);
+  if (capture.again_after_answer > 0)
+    io.err << fmt::format(
+        "failover-check: {} packets, the first in frame {}, are as what was answered here before, "
+        "and taken for sent again; if a connection began anew with them, its requests are not in "
+        "the dump\n",
+        capture.again_after_answer, capture.first_again);
   if (capture.dropped > 0)
     io.err << fmt::format(
         "failover-check: {} frames were dropped while this was captured, says the file; a request "

@@ -6,6 +6,7 @@
 #include "model/transport/headers.hpp"
 #include "model/transport/opcode.hpp"
 #include "prm/view.hpp"
+#include "tools/failover_check/request_packet.hpp"
 
 namespace portcullis::tools::failover_check {
 namespace {
@@ -169,11 +170,12 @@ Look transport(const Layers& layers) {
   const Piece packet = layers.piece.limited(header.get<"len">());
   if (!packet.has(udp_header::bytes + bth::bytes))
     return lacks(packet, udp_header::bytes + bth::bytes);
-  Seen seen{layers.from, layers.to, 0, 0, 0, packet.bytes.subspan(udp_header::bytes)};
-  const auto base = prm::ConstView<bth>::at(seen.transport);
+  const Piece from_bth = packet.behind(udp_header::bytes);
+  Seen seen{layers.from, layers.to, 0, 0, 0, {from_bth.bytes, from_bth.on_wire}};
+  const auto base = prm::ConstView<bth>::at(seen.packet.transport);
   seen.opcode = static_cast<std::uint8_t>(base.get<"opcode">());
   const bool is_reliable = (seen.opcode & transport_bits::kMask) == transport_bits::kRc;
-  if (!is_reliable || !opcode_info(seen.opcode).known()) return kOther;
+  if (!is_reliable || !info_of(seen.opcode).known()) return kOther;
   seen.qpn = static_cast<std::uint32_t>(base.get<"qpn">());
   seen.psn = static_cast<std::uint32_t>(base.get<"psn">());
   return {std::move(seen), false};

@@ -22,12 +22,18 @@ struct CapturedFrame {
   std::uint64_t wire_bytes = 0;  // of the whole frame
 };
 
+/// From the BTH on.
+struct Packet {
+  Bytes transport;               // as far as it was captured, with all of the BTH
+  std::uint64_t wire_bytes = 0;  // of the whole packet, with the ICRC
+};
+
 /// A packet of a reliable connection, and between whom it goes.
 struct Seen {
   std::string from, to;  // addresses, as bytes
   std::uint8_t opcode = 0;
   std::uint32_t qpn = 0, psn = 0;
-  Bytes transport;  // from the BTH on, as far as it was captured
+  Packet packet;
 };
 
 /// Neither for frames that are something else.

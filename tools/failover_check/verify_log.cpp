@@ -93,7 +93,7 @@ Result<Capture> read_verify_log(std::string_view text, std::string_view file) {
   one.qp_num = static_cast<std::uint32_t>(qp_num);
   one.rkey = static_cast<std::uint32_t>(rkey);
   one.length = kWordBytes;
-  one.has_rkey = true;
+  one.has_rkey = one.has_length = true;
   one.has_atomic = one.opcode == "IBV_WR_ATOMIC_FETCH_AND_ADD";
   one.compare_add = one.has_atomic ? 1 : 0;
   for (std::uint64_t i = 0; i < requests; ++i) {
