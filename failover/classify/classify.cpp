@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "failover/classify/alike.hpp"
@@ -21,6 +22,8 @@ using Members = std::vector<unsigned>;
 
 constexpr Proviso kProvisos[] = {Proviso::FenceDone, Proviso::TargetQuiet, Proviso::TagUnique,
                                  Proviso::NothingLater, Proviso::QueuePairFenced};
+
+constexpr const char* kNoRule = "no rule covers it: it has to be explored";
 
 struct Words {
   std::string reason, lemma;
@@ -96,6 +99,10 @@ bool promise(Contract& contract, Proviso proviso) {
   return false;
 }
 
+bool swaps_for_itself(const OutstandingRequest& r) {
+  return r.opcode == Opcode::CompareSwap && r.compare_add == r.swap;
+}
+
 /// A READ or WRITE of nothing.
 bool is_empty(const OutstandingRequest& r) {
   return (r.opcode == Opcode::Read || r.opcode == Opcode::Write) && r.length == 0U;
@@ -145,6 +152,7 @@ class GroupAdvice {
         PORTCULLIS_TRY(restrict(one));
     }
     PORTCULLIS_TRY_ASSIGN(const bool is_joint_safe, are_safe(safe));
+    if (is_joint_safe) PORTCULLIS_TRY(ask_for_answers(safe));
     for (const Candidate& one : safe) is_joint_safe ? allow(one, safe) : part(one, safe);
     for (const Candidate& one : candidates_) note_company(one);
     return {};
@@ -154,7 +162,7 @@ class GroupAdvice {
     for (const Candidate& one : candidates_) {
       Classification& c = advice_[one.number];
       const OutstandingRequest& r = dump_[one.number];
-      c.reason = "no rule covers it: it has to be explored";
+      c.reason = kNoRule;
       const std::optional<Ruling> ruling = is_plain() ? rule_for(r) : std::nullopt;
       if (!ruling) continue;
       Words words = ruling->advice == Advice::Repost  ? repost_words(r)
@@ -185,6 +193,18 @@ class GroupAdvice {
     PORTCULLIS_TRY_ASSIGN(Told told, tell(story, stop_));
     states_ += told.states;
     return told;
+  }
+  /// Whether what the reposted CASes that change nothing return may be taken for their answer.
+  Result<void> ask_for_answers(const std::vector<Candidate>& reposted) {
+    const bool is_asked = std::ranges::any_of(
+        reposted, [&](const Candidate& one) { return swaps_for_itself(dump_[one.number]); });
+    if (!is_asked || is_plain()) return {};
+    story_.takes_any_answer = true;
+    const Result<bool> is_safe = are_safe(reposted);
+    story_.takes_any_answer = false;
+    PORTCULLIS_TRY(is_safe);
+    are_answers_known_ = *is_safe;
+    return {};
   }
   Result<bool> are_safe(const std::vector<Candidate>& reposted) {
     PORTCULLIS_TRY_ASSIGN(const Told told, tell_of(reposted, story_.contract));
@@ -369,7 +389,8 @@ class GroupAdvice {
     if (r.status_name.empty()) conditions.push_back({Requirement::Kind::QueuePairFailed, {}});
     if ((carries_data(*r.opcode) || *r.opcode == Opcode::Send) && r.length.value_or(1) != 0)
       conditions.push_back({Requirement::Kind::SourceUnchanged, {}});
-    if (*r.opcode == Opcode::CompareSwap && r.compare_add != r.swap)
+    const bool is_answer_known = swaps_for_itself(r) && (is_plain() || are_answers_known_);
+    if (*r.opcode == Opcode::CompareSwap && !is_answer_known)
       conditions.push_back({Requirement::Kind::ResultUnknown, {}});
     Requirement evidence{Requirement::Kind::EvidenceIsLast, {}};
     for (const StoryRequest& each : story_.requests)
@@ -385,6 +406,7 @@ class GroupAdvice {
   const std::atomic<bool>* stop_;
   std::vector<Candidate> candidates_;
   std::uint64_t states_ = 0;
+  bool are_answers_known_ = false;  // of CASes that swap a word for itself, beside others
 };
 
 /// Requests that need no exploring, or cannot have it.
@@ -401,6 +423,9 @@ std::string plain_reason(const OutstandingRequest& r) {
     return fmt::format("what was executed before {} is not modelled", r.status_name);
   if (is_atomic(*r.opcode) && r.length.value_or(kWordBytes) != kWordBytes)
     return fmt::format("an atomic has 8 bytes, the dump says {}", *r.length);
+  if (is_atomic(*r.opcode) && r.remote_addr.value_or(0) % kWordBytes != 0)
+    return fmt::format("{:#x} is no multiple of 8: a responder refuses an atomic there",
+                       *r.remote_addr);
   if (r.remote_addr && r.length && *r.length != 0 &&
       *r.remote_addr + (*r.length - 1) < *r.remote_addr)
     return fmt::format("its {} bytes at {:#x} reach beyond 2^64", *r.length, *r.remote_addr);
@@ -426,9 +451,44 @@ Result<void> decide_alone(const Dump& dump, const Group& group, Effort effort,
   return {};
 }
 
+/// `of` is reposted in one order with `also`, as its conditions say then.
+void order(std::vector<Classification>& advice, std::size_t of, std::size_t also) {
+  std::vector<Requirement>& conditions = advice[of].conditions;
+  auto found = std::ranges::find(conditions, Requirement::Kind::PostingOrder, &Requirement::kind);
+  if (found == conditions.end())
+    found = conditions.insert(conditions.begin(), {Requirement::Kind::PostingOrder, {of}});
+  const auto place = std::ranges::lower_bound(found->requests, also);
+  if (place == found->requests.end() || *place != also) found->requests.insert(place, also);
+}
+
+/// More READs than are explored together, or that may meet: each with one that was answered behind
+/// it, and in posting order with the one that is reposted next.
+Result<void> decide_reads(const Dump& dump, const Group& group, std::vector<Classification>& advice,
+                          const std::atomic<bool>* stop) {
+  std::optional<unsigned> last;
+  for (const unsigned member : group.members) {
+    if (is_over(stop)) return {};
+    if (!is_candidate(dump[member])) continue;
+    const auto answered = answered_read_behind(dump, group.members, member);
+    if (answered && !answered->is_sure) {
+      advice[member].reason = group.obstacle;
+      continue;
+    }
+    const Members together = answered ? Members{member, answered->number} : Members{member};
+    PORTCULLIS_TRY(GroupAdvice(dump, together, advice, stop).decide());
+    if (advice[member].advice != Advice::Repost) continue;
+    if (last) order(advice, *last, member);
+    if (last) order(advice, member, *last);
+    last = member;
+  }
+  return {};
+}
+
 /// `alike` knows what was decided before.
 Result<void> decide_group(const Dump& dump, const Group& group, Effort effort, Alike& alike,
                           std::vector<Classification>& advice, const std::atomic<bool>* stop) {
+  const bool are_reads = group.is_of_reads && effort == Effort::Explore;
+  if (are_reads) return decide_reads(dump, group, advice, stop);
   if (!group.obstacle.empty()) return decide_alone(dump, group, effort, advice, stop);
   if (effort == Effort::Rules) {
     GroupAdvice(dump, group.members, advice, stop).decide_by_rule();
@@ -445,18 +505,29 @@ Result<void> decide_group(const Dump& dump, const Group& group, Effort effort, A
   return GroupAdvice(dump, group.members, advice, stop).decide();
 }
 
-/// `of` is reposted in one order with `also`, as its conditions say then.
-void order(std::vector<Classification>& advice, std::size_t of, std::size_t also) {
-  std::vector<Requirement>& conditions = advice[of].conditions;
-  auto found = std::ranges::find(conditions, Requirement::Kind::PostingOrder, &Requirement::kind);
-  if (found == conditions.end())
-    found = conditions.insert(conditions.begin(), {Requirement::Kind::PostingOrder, {of}});
-  const auto place = std::ranges::lower_bound(found->requests, also);
-  if (place == found->requests.end() || *place != also) found->requests.insert(place, also);
+/// Whether both are reposted only exploring tells, and with it whether they have an order: no rule
+/// covers a request where the consumer waits for a message, nor a message behind it, but those that
+/// are never reposted.
+void leave_open(const Dump& dump, const Members& members, std::vector<Classification>& advice) {
+  const auto leave = [&](std::size_t number) {
+    Classification& c = advice[number];
+    if (c.advice != Advice::Repost && c.advice != Advice::OnlyIf) return;
+    c = {};
+    c.reason = kNoRule;
+  };
+  for (const std::size_t message : later_messages(dump, members)) {
+    const OutstandingRequest& r = dump[message];
+    if (!is_candidate(r) || (notifies(*r.opcode) && !r.evidence.is_any())) continue;
+    for (const unsigned member : members) {
+      if (member > message || !is_candidate(dump[member])) continue;
+      leave(member);
+      leave(message);
+    }
+  }
 }
 
-/// What lets the receiver reuse bytes may not pass what it was posted behind: the first message
-/// that is reposted too, for those behind it come later still.
+/// What lets the receiver read bytes, or reuse them, may not pass what it was posted behind: the
+/// first message that is reposted too, for those behind it come later still.
 void order_messages(const Dump& dump, const Members& members, std::vector<Classification>& advice) {
   const std::vector<std::size_t> messages = later_messages(dump, members);
   const auto first = std::ranges::find(messages, Advice::Repost,
@@ -464,9 +535,28 @@ void order_messages(const Dump& dump, const Members& members, std::vector<Classi
   if (first == messages.end()) return;
   for (const unsigned member : members) {
     const Advice own = advice[member].advice;
-    if (*first < member || (own != Advice::Repost && own != Advice::OnlyIf)) continue;
+    // Where nobody else touches the bytes a READ sees the same before the message and behind it.
+    const bool is_read_in_peace = dump[member].opcode == Opcode::Read &&
+                                  dump[member].contract.environment == Environment::Quiet;
+    if (is_read_in_peace || *first < member || (own != Advice::Repost && own != Advice::OnlyIf))
+      continue;
     order(advice, member, *first);
     if (own == Advice::Repost) order(advice, *first, member);
+  }
+}
+
+/// A QP delivers its messages in posting order.
+void order_among_messages(const Dump& dump, std::vector<Classification>& advice) {
+  std::map<std::uint32_t, std::size_t> last;  // of each QP
+  for (std::size_t i = 0; i < dump.size(); ++i) {
+    const OutstandingRequest& r = dump[i];
+    if (!r.qp_num || !r.opcode || !notifies(*r.opcode) || advice[i].advice != Advice::Repost)
+      continue;
+    const auto [before, is_first] = last.try_emplace(*r.qp_num, i);
+    if (is_first) continue;
+    order(advice, before->second, i);
+    order(advice, i, before->second);
+    before->second = i;
   }
 }
 
@@ -487,7 +577,10 @@ Result<void> decide_all(const Dump& dump, Effort effort, std::vector<Classificat
       advice[member].reason = kStopped;
     }
   }
+  for (const Group& group : *groups)
+    if (effort == Effort::Rules) leave_open(dump, group.members, advice);
   for (const Group& group : *groups) order_messages(dump, group.members, advice);
+  order_among_messages(dump, advice);
   return {};
 }
 

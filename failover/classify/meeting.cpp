@@ -50,7 +50,10 @@ Touch touch(const OutstandingRequest& a, const OutstandingRequest& b) {
     return (is_any(a) || touches_memory(a)) && (is_any(b) || touches_memory(b)) ? Touch::Unclear
                                                                                 : Touch::Apart;
   if (!touches_memory(a) || !touches_memory(b)) return Touch::Apart;
-  if (!may_write(a) && !may_write(b)) return Touch::Apart;
+  // Two READs tell of each other what others wrote between them.
+  const bool is_quiet =
+      a.contract.environment == Environment::Quiet && b.contract.environment == Environment::Quiet;
+  if (!may_write(a) && !may_write(b) && is_quiet) return Touch::Apart;
   const auto of_a = bytes_of(a);
   const auto of_b = bytes_of(b);
   if (!of_a || !of_b) return a.rkey == b.rkey ? Touch::Unclear : Touch::Apart;
@@ -246,18 +249,37 @@ std::optional<std::vector<Group>> groups_of(const Dump& dump, const std::atomic<
     }
     if (group.obstacle.empty() && group.members.size() > 1)
       group.obstacle = obstacle_of(dump, group.members);
-    if (group.obstacle.empty()) {
-      group.obstacle = obstacle_of_messages(dump, group.members);
-      group.is_unclear = !group.obstacle.empty();
+    group.is_of_reads =
+        !group.obstacle.empty() && std::ranges::all_of(group.members, [&](unsigned i) {
+          return dump[i].opcode == Opcode::Read;
+        });
+    if (group.obstacle.empty() || group.is_of_reads) {
+      std::string of_messages = obstacle_of_messages(dump, group.members);
+      group.is_unclear = !of_messages.empty();
+      group.is_of_reads = group.is_of_reads && of_messages.empty();
+      if (!of_messages.empty()) group.obstacle = std::move(of_messages);
     }
     groups.push_back(std::move(group));
   }
   return groups;
 }
 
+std::optional<ReadBehind> answered_read_behind(const Dump& dump,
+                                               const std::vector<unsigned>& members,
+                                               unsigned read) {
+  std::optional<ReadBehind> found;
+  for (const unsigned other : members) {
+    if (other <= read || dump[other].outcome != Outcome::Completed) continue;
+    const Touch how = touch(dump[read], dump[other]);
+    if (how == Touch::Meet) return ReadBehind{other, true};
+    if (how == Touch::Unclear && !found) found = ReadBehind{other, false};
+  }
+  return found;
+}
+
 std::vector<std::size_t> later_messages(const Dump& dump, const std::vector<unsigned>& members) {
   std::vector<std::size_t> found;
-  if (!waits_for_message(dump[members.front()].contract)) return found;
+  if (dump[members.front()].contract.consumer != Consumer::Notified) return found;
   for (unsigned i = members.front() + 1; i < dump.size(); ++i)
     if (dump[i].outcome == Outcome::Unknown && is_message(dump[i], members, i)) found.push_back(i);
   return found;

@@ -21,6 +21,9 @@ struct Group {
   /// The dump does not say whether they meet at all, or what else happens is not modelled: still
   /// never repostable is what is not when it is alone.
   bool is_unclear = false;
+  /// READs, and there is an obstacle. None undoes another: what each answers is told from those
+  /// that were answered.
+  bool is_of_reads = false;
 };
 
 /// A request whose completion is implied by a later one of its QP becomes Completed. Why the dump
@@ -32,8 +35,20 @@ struct Group {
 [[nodiscard]] std::optional<std::vector<Group>> groups_of(
     const std::vector<OutstandingRequest>& dump, const std::atomic<bool>* stop = nullptr);
 
-/// Requests of unknown outcome behind the first of `members` that let the receiver go on, where it
-/// waits for one: who reposts one of them has reposted the members before.
+/// A READ that was answered.
+struct ReadBehind {
+  unsigned number = 0;
+  bool is_sure = false;  // that it meets the one before it
+};
+/// Of the READs `members`, the first that was posted behind `read`, was answered and meets it; or
+/// one that may. What it answered is older than what a repost of `read` would.
+[[nodiscard]] std::optional<ReadBehind> answered_read_behind(
+    const std::vector<OutstandingRequest>& dump, const std::vector<unsigned>& members,
+    unsigned read);
+
+/// Requests of unknown outcome behind the first of `members` that let the receiver read, or reuse
+/// what it has read, where it waits for one: who reposts one of them has reposted the members
+/// before.
 [[nodiscard]] std::vector<std::size_t> later_messages(const std::vector<OutstandingRequest>& dump,
                                                       const std::vector<unsigned>& members);
 

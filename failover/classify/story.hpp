@@ -35,6 +35,8 @@ struct Story {
   Contract contract;
   /// Requests that share a queue were executed in their order, and are not of one QP else.
   bool is_order_alone = false;
+  /// What a reposted CAS returns is its answer, also where that is not the word that it expects.
+  bool takes_any_answer = false;
 };
 
 struct Told {

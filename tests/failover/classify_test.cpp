@@ -177,10 +177,17 @@ TEST(Classify, FencedCasUnderAba_NeedsQuietOrUniqueTags) {
             (Lists{{Proviso::TargetQuiet}, {Proviso::TagUnique}}));
 }
 
-TEST(Classify, CasThatSwapsAWordForItself_IsReposted) {
+TEST(Classify, CasThatSwapsAWordForItself_IsRepostedAndItsAnswerKnown) {
   OutstandingRequest same = request(Opcode::CompareSwap, Environment::Aba);
   same.swap = same.compare_add;
   EXPECT_EQ(advice_for(same).advice, Advice::Repost);
+  EXPECT_THAT(advice_for(same).conditions, IsEmpty());
+}
+
+TEST(Classify, AtomicAtNoMultipleOfEight_GetsNoAdvice) {
+  const auto advice = advice_for(at(60, 8, request(Opcode::CompareSwap, Environment::Quiet)));
+  EXPECT_EQ(advice.advice, Advice::NoAdvice);
+  EXPECT_EQ(advice.reason, "0x3c is no multiple of 8: a responder refuses an atomic there");
 }
 
 TEST(Classify, Notifications_AreNeverReposted) {
@@ -214,6 +221,57 @@ TEST(Classify, RequestWithoutCompletion_TakesItsQueuePairForFailed) {
 
 // ---- The sender's own requests
 // ----------------------------------------------------------------------------------------
+
+/// What the other one makes of the word, the repeated one returns.
+TEST(Classify, CasThatSwapsAWordForItselfBesideOneThatDoesNot_LeavesItsResultUnknown) {
+  OutstandingRequest same = fenced(request(Opcode::CompareSwap, Environment::Quiet));
+  same.swap = same.compare_add;
+  const auto advice =
+      classify({on_qp(1, same), on_qp(2, fenced(request(Opcode::CompareSwap, Environment::Quiet)))})
+          .value();
+  EXPECT_EQ(advice[0].advice, Advice::Repost);
+  EXPECT_THAT(advice[0].conditions,
+              ::testing::Contains(Field(&Requirement::kind, Requirement::Kind::ResultUnknown)));
+}
+
+const OutstandingRequest read_among_others = request(Opcode::Read, Environment::OtherWriters);
+
+TEST(Classify, ReadBeforeOneThatWasAnswered_WaitsForAQuietTarget) {
+  const auto advice =
+      classify({on_qp(1, read_among_others), on_qp(2, completed(read_among_others))}).value();
+  EXPECT_EQ(advice[0].advice, Advice::OnlyIf);
+  EXPECT_EQ(advice[0].one_of, (Lists{{Proviso::TargetQuiet}}));
+  EXPECT_EQ(advice[0].trace.value().violation, Violation::Linearizability);
+}
+
+TEST(Classify, TwoReadsOfWhatOthersWrite_AreRepostedInTheirOrder) {
+  const auto advice = classify({on_qp(1, read_among_others), on_qp(1, read_among_others)}).value();
+  EXPECT_EQ(advice[0].advice, Advice::Repost);
+  ASSERT_EQ(advice[0].conditions.size(), 1U);
+  EXPECT_THAT(advice[0].conditions[0].requests, ElementsAre(0U, 1U));
+}
+
+TEST(Classify, MoreReadsThanAreExploredTogether_AreToldFromThoseThatWereAnswered) {
+  Dump dump(5, on_qp(1, read_among_others));
+  dump.insert(dump.begin() + 2, on_qp(2, completed(read_among_others)));
+  const auto advice = classify(dump).value();
+  EXPECT_EQ(advice[0].advice, Advice::OnlyIf);
+  EXPECT_EQ(advice[1].advice, Advice::OnlyIf);
+  EXPECT_EQ(advice[3].advice, Advice::Repost);
+  EXPECT_THAT(advice[3].conditions[0].requests, ElementsAre(3U, 4U));
+  EXPECT_THAT(advice[4].conditions[0].requests, ElementsAre(3U, 4U, 5U));
+}
+
+TEST(Classify, ReadThatMayMeetOneThatWasAnswered_GetsNoAdvice) {
+  OutstandingRequest somewhere = read_among_others;
+  somewhere.remote_addr.reset();
+  const auto advice =
+      classify({on_qp(1, somewhere), on_qp(2, completed(read_among_others))}).value();
+  EXPECT_EQ(advice[0].advice, Advice::NoAdvice);
+  EXPECT_THAT(advice[0].reason, HasSubstr("work_requests[0] and [1] touch the same memory"));
+  EXPECT_EQ(classify({on_qp(1, read_among_others), on_qp(2, somewhere)}).value()[0].advice,
+            Advice::Repost);
+}
 
 TEST(Classify, WriteAndALaterWriteOfTheSameSender_AreNotRepostedUnfenced) {
   const auto advice = advices({on_qp(1, quiet_write), on_qp(2, quiet_write)});

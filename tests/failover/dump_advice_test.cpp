@@ -7,6 +7,8 @@
 
 #include "failover/classify/classify.hpp"
 #include "failover/classify/dump.hpp"
+#include "failover/explore/verdict.hpp"
+#include "failover/protocols/text.hpp"
 
 namespace portcullis::failover {
 namespace {
@@ -88,6 +90,78 @@ TEST(DumpAdvice, WriteAndTheMessageBehindIt_AreRepostedInTheirOrder) {
     EXPECT_EQ(one.conditions[0].kind, Requirement::Kind::PostingOrder);
     EXPECT_THAT(one.conditions[0].requests, ElementsAre(0U, 1U));
   }
+}
+
+constexpr const char* kQuietNotified =
+    R"({"rkey": 1, "environment": "quiet", "consumer": "notified", "fenced": true})";
+constexpr const char* kNothingReceived = R"({"qp_num": 1, "fenced": true, "receives": 0})";
+
+/// Of which requests each is reposted in order.
+std::vector<std::vector<std::size_t>> orders_of(const std::vector<Classification>& told) {
+  std::vector<std::vector<std::size_t>> orders;
+  for (const Classification& one : told) {
+    EXPECT_EQ(one.advice, Advice::Repost);
+    const bool has_one = one.conditions.front().kind == Requirement::Kind::PostingOrder;
+    orders.push_back(has_one ? one.conditions.front().requests : std::vector<std::size_t>());
+  }
+  return orders;
+}
+
+TEST(DumpAdvice, WriteToAQuietPlaceAndTheMessageBehindIt_AreRepostedInTheirOrder) {
+  const std::string with_imm = R"({"wr_id": 2, "opcode": "IBV_WR_RDMA_WRITE_WITH_IMM", "qp_num": 1,
+                                   "rkey": 1, "remote_addr": 4096, "length": 8})";
+  for (const std::string& message : {send(1), with_imm})
+    EXPECT_THAT(orders_of(told(kQuietNotified, write(1) + "," + message, kNothingReceived)),
+                ElementsAre(ElementsAre(0U, 1U), ElementsAre(0U, 1U)))
+        << message;
+}
+
+TEST(DumpAdvice, MessagesOfOneQueuePair_AreRepostedInTheirOrder) {
+  EXPECT_THAT(orders_of(told(kQuiet, send(1) + "," + send(1) + "," + send(2),
+                             std::string(kNothingReceived) +
+                                 R"(, {"qp_num": 2, "fenced": true, "receives": 0})")),
+              ElementsAre(ElementsAre(0U, 1U), ElementsAre(0U, 1U), ElementsAre()));
+}
+
+TEST(DumpAdvice, ReadOfAQuietPlaceBeforeAMessage_HasNoOrder) {
+  const std::string read = R"({"wr_id": 1, "opcode": "IBV_WR_RDMA_READ", "qp_num": 1, "rkey": 1,
+                               "remote_addr": 0, "length": 64},)";
+  EXPECT_THAT(orders_of(told(kQuietNotified, read + send(1), kNothingReceived)),
+              ElementsAre(ElementsAre(), ElementsAre()));
+}
+
+/// A WRITE and the SEND behind it, both lost; `first` is posted again, and then `second`.
+Verdict reposted(const std::string& first, const std::string& second) {
+  const std::string text = R"({"protocol": "p", "operations": 2, "own_cells": 1,
+    "bounds": {"late": 1, "timeouts": 1}, "judge": {"counts": "effects"}, "work_requests": [
+      {"name": "w", "opcode": "WRITE", "operation": 0, "qp": 0, "cell": {"own": 0}, "operand": 1},
+      {"name": "s", "opcode": "SEND", "operation": 1, "qp": 0},
+      {"name": "w again", "opcode": "WRITE", "operation": 0, "qp": 1, "cell": {"own": 0},
+       "operand": 1},
+      {"name": "s again", "opcode": "SEND", "operation": 1, "qp": 2}],
+    "steps": [{"post": "w"}, {"post": "s"}, {"await": "s", "then": "tell", "on_timeout": "fence"},
+      {"label": "fence", "fence": 0}, {"await_fence": 0},
+      {"query_psn": "w", "then": "give up", "else": "again"},
+      {"label": "again", "post": ")" +
+                           first + R"("},
+      {"await": ")" + first +
+                           R"(", "then": "next", "on_timeout": "give up"},
+      {"label": "next", "post": ")" +
+                           second + R"("},
+      {"await": ")" + second +
+                           R"(", "then": "tell", "on_timeout": "give up"},
+      {"label": "tell", "report": "done", "operation": 0},
+      {"report": "done", "operation": 1, "then": "end"},
+      {"label": "give up", "report": "unknown", "operation": 0}, {"label": "end", "end": true}],
+    "environments": {"quiet": {"receiver": [{"await_arrival": true}, {"consume": 1, "cell": 0}]}}
+    })";
+  const NamedScenario named = read_protocol(text, "p").value().named("quiet").value();
+  return judge_protocol(compile(named.scenario).value(), {}, 1'000'000).value().verdict();
+}
+
+TEST(DumpAdvice, OrderOfAWriteAndItsMessage_IsWhatTheExplorerAsksFor) {
+  EXPECT_EQ(reposted("w again", "s again"), Verdict::GivesUp);
+  EXPECT_EQ(reposted("s again", "w again"), Verdict::Refuted);
 }
 
 TEST(DumpAdvice, WriteBeforeAMessageThatIsNotReposted_HasNoOrder) {

@@ -160,6 +160,9 @@ struct Found {
   /// Asks of a run what the WRITEs of the tale make of it.
   std::function<Look(const Tale&)> look_of = {};
 
+  /// Not found, but said: what a repost of these answers is their answer.
+  std::set<std::size_t> answered = {};
+
   [[nodiscard]] bool is_any() const { return look || look_of; }
 };
 
@@ -180,7 +183,10 @@ inline bool shows(const Dump& dump, const std::vector<std::size_t>& reposted,
                   const Promise& promise, const Found& found = {}, bool* has_run = nullptr) {
   Tale tale;
   for (const OutstandingRequest& r : dump) tale.ops.push_back(op_of(r));
-  for (const std::size_t index : reposted) tale.ops[index].is_reposted = true;
+  for (const std::size_t index : reposted) {
+    tale.ops[index].is_reposted = true;
+    tale.ops[index].answers_for_both = found.answered.contains(index);
+  }
   tale.is_fenced = promise.is_fenced;
   tale.closed_queues = found.closed_queues;
   tale.look = found.look;
@@ -229,6 +235,18 @@ inline bool promises(const std::vector<Proviso>& provisos, Proviso proviso) {
   return std::ranges::find(provisos, proviso) != provisos.end();
 }
 
+/// CASes whose result the advice does not call unknown.
+inline std::set<std::size_t> answered_by(const std::vector<Classification>& advice,
+                                         const std::vector<std::size_t>& reposted) {
+  std::set<std::size_t> found;
+  for (const std::size_t index : reposted)
+    if (std::ranges::none_of(advice[index].conditions, [](const Requirement& condition) {
+          return condition.kind == Requirement::Kind::ResultUnknown;
+        }))
+      found.insert(index);
+  return found;
+}
+
 struct Tally {
   unsigned reposted = 0, only_if = 0, never = 0;
 };
@@ -246,8 +264,9 @@ inline std::string difference(const Dump& dump, const Promise& promise, Tally& t
                           const Found& of) {
     return shows(dump, again, given, of) && !(is_apart && shows(dump, {}, given, of));
   };
-  if (!reposted.empty() && breaks(reposted, promise, found))
-    return "repost shows: " + text_of(dump);
+  Found told = found;
+  told.answered = answered_by(advice, reposted);
+  if (!reposted.empty() && breaks(reposted, promise, told)) return "repost shows: " + text_of(dump);
   for (std::size_t i = 0; i < dump.size(); ++i) {
     const bool is_restricted =
         advice[i].advice == Advice::OnlyIf || advice[i].advice == Advice::Never;

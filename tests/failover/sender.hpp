@@ -25,6 +25,7 @@ struct Op {
   unsigned queue = 0;
   bool is_completed = false;
   bool is_reposted = false;
+  bool answers_for_both = false;  // a reposted CAS: whatever word it returns
 };
 
 /// Another actor's one step: cell 0 from `from` to `to`, which it has seen.
@@ -204,7 +205,7 @@ class Sender {
     if (next.packet < op.cells) return visit(next);
     if (op.notifies && ++next.received[now.stage] > 1) return true;
     // A CAS that does not return what it compares with says nothing of the first attempt.
-    if (op.kind != Op::Kind::Cas || before == op.compare)
+    if (op.kind != Op::Kind::Cas || before == op.compare || op.answers_for_both)
       next.answers[now.stage] = {true, answers(op) ? before : 0};
     next.packet = 0;
     ++next.stage;
