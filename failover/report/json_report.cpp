@@ -59,7 +59,9 @@ void add_judged(nlohmann::ordered_json& object, const Scenario& scenario, const 
   object["cut_states"] = explored.cut;
   object["hanging_states"] = nullptr;
   if (judged.progress) object["hanging_states"] = judged.progress->hanging;
-  object["gives_up"] = explored.gives_up;
+  object["gives_up"] = nullptr;
+  if (explored.gives_up || explored.ending == Ending::Complete)
+    object["gives_up"] = explored.gives_up;
   object["unreached"] = nullptr;
   if (explored.ending == Ending::Complete)
     object["unreached"] = to_json(scenario, explored.unreached);

@@ -14,8 +14,8 @@ namespace portcullis::failover {
 [[nodiscard]] nlohmann::ordered_json to_json(const Scenario& scenario,
                                              std::string_view environment);
 /// Adds verdict, violation, depth, states, stuck_states, cut_states, hanging_states (null: not
-/// looked at), gives_up, unreached (null: the search ended early), not_judged, transitions, bytes,
-/// seconds.
+/// looked at), gives_up (null: the search ended before a run did), unreached (null: it ended
+/// early), not_judged, transitions, bytes, seconds.
 void add_judged(nlohmann::ordered_json& object, const Scenario& scenario, const Judged& judged);
 [[nodiscard]] nlohmann::ordered_json to_json(const Machine& machine, const Trace& trace);
 

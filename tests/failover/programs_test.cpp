@@ -171,6 +171,16 @@ TEST(ExploreProgram, ModelThatOutgrowsTheMemoryGiven_StopsWithWhatItHasAndTheEst
   EXPECT_THAT(console.out.str(), HasSubstr("stopped where the memory ended; estimated were about"));
 }
 
+TEST(ExploreProgram, SearchThatEndsEarly_SaysNullOfWhetherSomeRunGivesUp) {
+  Console console;
+  ExploreCommand command = explore_command("tagged-help-cas");
+  command.search.parameters.clients = 3;
+  command.search.memory_gb = 0.002;
+  command.search.is_json = true;
+  EXPECT_EQ(run_explore(command, console.io), kExitStopped);
+  EXPECT_THAT(console.out.str(), HasSubstr("\"gives_up\": null"));
+}
+
 TEST(ExploreProgram, Interrupted_PrintsWhatWasReached) {
   Console console;
   console.stop = true;
