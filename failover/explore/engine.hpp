@@ -44,9 +44,12 @@ class Engine {
         o_(options),
         domain_(domain_of(view_)),
         symmetry_(view_),
+        budget_(options.memory_limit_bytes),
         together_(options.threads),
         expanded_(options.threads),
         absorbed_(options.threads, Steering{*this}) {
+    constexpr std::uint64_t kFirstTables = std::uint64_t{1} << 17;  // of steps and parts
+    budget_.set_aside(std::min(options.memory_limit_bytes / 4, kFirstTables));
     for (unsigned i = 0; i < o_.threads; ++i)
       workers_.push_back(std::make_unique<Worker>(*this, i));
   }
@@ -84,11 +87,11 @@ class Engine {
   static constexpr std::size_t kAhead = 12;  // insertions between asking for memory and reading it
 
   struct alignas(64) Worker {
-    Worker(const Engine& engine, unsigned self)
+    Worker(Engine& engine, unsigned self)
         : set(upper_bytes(engine.view_, engine.o_.set), self, engine.o_.threads,
-              engine.o_.expected_states, engine.domain_),
-          current(state_bytes(engine.view_), spare),
-          next(state_bytes(engine.view_), spare),
+              engine.o_.expected_states, engine.domain_, &engine.budget_),
+          current(state_bytes(engine.view_), spare, engine.budget_),
+          next(state_bytes(engine.view_), spare, engine.budget_),
           steps(engine.m_, engine.collapse_, engine.parts_),
           outbox(engine.o_.threads),
           recent(kRecent) {}
@@ -257,6 +260,9 @@ class Engine {
       has_no_memory = has_no_memory || worker->has_no_memory || worker->set.is_exhausted();
     }
     if (parts_ != nullptr) totals_.bytes += parts_->bytes();
+    // Tables of steps and parts may double until the next look at them.
+    const std::uint64_t asked = budget_.taken();
+    budget_.set_aside(2 * (totals_.bytes - std::min(asked, totals_.bytes)));
     greatest_bytes_ = std::max(greatest_bytes_, totals_.bytes);
     greatest_frontier_ = std::max(greatest_frontier_, totals_.frontier);
     totals_.depth = depth_;
@@ -340,6 +346,7 @@ class Engine {
   const ExploreOptions& o_;
   Domain domain_;
   Symmetry symmetry_;
+  Budget budget_;
   std::barrier<> together_, expanded_;
   std::barrier<Steering> absorbed_;
   std::vector<std::unique_ptr<Worker>> workers_;

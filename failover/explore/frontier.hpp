@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "failover/explore/budget.hpp"
 #include "failover/semantics/packed.hpp"
 
 namespace portcullis::failover {
@@ -31,21 +32,27 @@ template <unsigned kWords>
 class Frontier {
  public:
   /// For states of which only the first `state_bytes` are ever other than 0. `spare` must outlive
-  /// it, and what it is swapped with must share it.
-  Frontier(std::size_t state_bytes, SpareBlocks& spare)
+  /// it, and what it is swapped with must share it. So must `budget`, which is asked for each
+  /// block.
+  Frontier(std::size_t state_bytes, SpareBlocks& spare, Budget& budget)
       : state_bytes_(state_bytes),
         last_mask_(~std::uint64_t{0} >> 8 * (sizeof(State<kWords>) - state_bytes)),
         block_bytes_((kAboutStates * entry_bytes() + kPage - 1) / kPage * kPage),
         // Writing and reading an entry touches all of a state's words.
         most_((block_bytes_ - sizeof(State<kWords>)) / entry_bytes()),
         last_(most_),
-        spare_(&spare) {}
+        spare_(&spare),
+        budget_(&budget) {}
 
-  /// False when the kernel has no memory for it.
+  /// False when there is no memory for it.
   [[nodiscard]] bool push(const State<kWords>& state, std::uint8_t step) {
     if (last_ == most_) {
+      if (!budget_->take(block_bytes_)) return false;
       FrontierBlock block = empty_block();
-      if (block == nullptr) return false;
+      if (block == nullptr) {
+        budget_->give_back(block_bytes_);
+        return false;
+      }
       blocks_.push_back(std::move(block));
       last_ = 0;
     }
@@ -68,6 +75,7 @@ class Frontier {
     const std::size_t count = last_;
     FrontierBlock block = std::move(blocks_.back());
     blocks_.pop_back();
+    budget_->give_back(block_bytes_);
     last_ = most_;
     size_ -= count;
     for (std::size_t i = 0; i < count; ++i) {
@@ -113,6 +121,7 @@ class Frontier {
   std::size_t last_;  // states of the last block
   std::size_t size_ = 0;
   SpareBlocks* spare_;
+  Budget* budget_;
 };
 
 }  // namespace portcullis::failover

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "failover/explore/arena.hpp"
+#include "failover/explore/budget.hpp"
 #include "failover/explore/hash.hpp"
 
 namespace portcullis::failover {
@@ -26,9 +27,10 @@ template <unsigned kWords>
 class StateSet {
  public:
   /// `upper_bytes` of the words after the first are compared; 0 when the fingerprint is to say all.
-  /// `expected` states in all shares, a guess: the closer, the fewer times they are moved.
+  /// `expected` states in all shares, a guess: the closer, the fewer times they are moved. A
+  /// `budget` is asked before memory is taken, and outlives the set.
   StateSet(unsigned upper_bytes, unsigned share, unsigned shares, double expected = 0,
-           const Domain& domain = Domain(64))
+           const Domain& domain = Domain(64), Budget* budget = nullptr)
       : upper_bytes_(upper_bytes),
         last_mask_(~std::uint64_t{0} >> (64 - 8 * ((upper_bytes + 7) % 8 + 1))),
         unused_(domain.unused()),
@@ -38,7 +40,8 @@ class StateSet {
         table_(greatest_, first_buckets(fitting_.buckets), upper_bytes, fitting_.bucket_bytes),
         is_bits_(are_bits_better(greatest_, fitting_, upper_bytes)),
         apart_(0, EntryHash{}, SameEntry{upper_bytes != 0}),
-        is_exhausted_(!arena_.grow_to(is_bits_ ? bytes_of_bits(greatest_) : table_.bytes())) {}
+        budget_(budget),
+        is_exhausted_(!grow_arena(is_bits_ ? bytes_of_bits(greatest_) : table_.bytes())) {}
 
   /// What a set that was told how many states to expect takes for them.
   [[nodiscard]] static double bytes_for(double expected, unsigned upper_bytes,
@@ -311,13 +314,32 @@ class StateSet {
     while (fitting > kMostAtOnce) fitting /= 2;
     return fitting;
   }
-  [[nodiscard]] std::size_t more_buckets() const noexcept {
+  [[nodiscard]] std::size_t least_buckets() const noexcept {
     constexpr std::size_t kWorthSparing = std::size_t{1} << 12;
-    const std::size_t least =
-        table_.buckets + table_.buckets / (table_.buckets < kWorthSparing ? 2 : 7) + 1;
+    return table_.buckets + table_.buckets / (table_.buckets < kWorthSparing ? 2 : 7) + 1;
+  }
+  [[nodiscard]] std::size_t more_buckets() const noexcept {
     std::size_t more = fitting_.buckets;
-    while (more / 2 > least) more /= 2;
-    return std::max(more, least);
+    while (more / 2 > least_buckets()) more /= 2;
+    return std::max(more, least_buckets());
+  }
+  [[nodiscard]] bool grow_arena(std::size_t bytes) noexcept {
+    const std::size_t more = bytes - arena_.bytes();
+    if (budget_ != nullptr && !budget_->take(more)) return false;
+    if (arena_.grow_to(bytes)) return true;
+    if (budget_ != nullptr) budget_->give_back(more);
+    return false;
+  }
+  /// The table is the larger one, with room for it, or as it was. Where twice as much is too much
+  /// the least that helps may be there.
+  [[nodiscard]] bool enlarge_table() noexcept {
+    const Table old = table_;
+    for (const std::size_t buckets : {more_buckets(), least_buckets()}) {
+      table_ = Table(greatest_, buckets, upper_bytes_, old.bucket_bytes);
+      if (grow_arena(table_.bytes())) return true;
+      table_ = old;
+    }
+    return false;
   }
 
   /// Where all grows by a seventh at least, an entry's new bucket is behind the one it lay in,
@@ -325,10 +347,8 @@ class StateSet {
   /// have moved.
   void grow() {
     const Table old = table_;
-    table_ = Table(greatest_, more_buckets(), upper_bytes_, table_.bucket_bytes);
-    if (!arena_.grow_to(table_.bytes())) {
+    if (!enlarge_table()) {
       is_exhausted_ = true;
-      table_ = old;
       return;
     }
     constexpr std::size_t kWaiting = 9 * (kReach + 1);
@@ -352,6 +372,7 @@ class StateSet {
   bool is_bits_;
   std::unordered_set<Entry, EntryHash, SameEntry> apart_;
   std::uint64_t entries_ = 0;
+  Budget* budget_;
   bool is_exhausted_;
 };
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "failover/explore/estimate.hpp"
 #include "failover/explore/symmetry.hpp"
@@ -260,6 +261,24 @@ TEST(ExplorerLimits, MemoryLimit_EndsTheRun) {
   const auto explored = explore(machine_of("lease", {.clients = 2}), options).value();
   EXPECT_EQ(explored.ending, Ending::MemoryLimit);
 }
+
+class ExplorerMemory : public ::testing::TestWithParam<std::tuple<unsigned, std::uint64_t>> {};
+
+/// Of a table that doubles the next half is beyond it before anybody looks.
+TEST_P(ExplorerMemory, LimitThatEndsTheRun_IsNotPassed) {
+  ExploreOptions options;
+  std::tie(options.threads, options.memory_limit_bytes) = GetParam();
+  const Machine machine = machine_of("lease", {.clients = 3, .duplicates = 1});
+  const auto explored = explore(machine, options).value();
+  EXPECT_EQ(explored.ending, Ending::MemoryLimit);
+  EXPECT_LE(explored.bytes, options.memory_limit_bytes);
+  EXPECT_GT(explored.bytes, options.memory_limit_bytes / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Explorer, ExplorerMemory,
+                         ::testing::Combine(::testing::Values(1U, 2U),
+                                            ::testing::Values(500'000U, 1'000'000U, 3'000'000U,
+                                                              5'000'000U, 7'000'000U)));
 
 TEST(ExplorerLimits, MachineWithoutMemoryLeft_EndsTheRun) {
   ExploreOptions options;

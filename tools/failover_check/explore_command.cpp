@@ -125,8 +125,8 @@ Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
   informed.part_bits = outcome.estimate.part_bits;
   if (outcome.estimate.bytes >
       static_cast<double>(options.memory_limit_bytes))  // it will end there
-    informed.expected_states *=
-        static_cast<double>(options.memory_limit_bytes) / outcome.estimate.bytes;
+    informed.expected_states *=  // what waits to be expanded needs some of it
+        0.75 * static_cast<double>(options.memory_limit_bytes) / outcome.estimate.bytes;
   constexpr std::uint64_t kMostJudged = 5'000'000;
   PORTCULLIS_TRY_ASSIGN(outcome.judged,
                         judge_protocol(machine, informed, command.counts_only ? 0 : kMostJudged));

@@ -66,7 +66,8 @@ void add_search(CLI::App& app, SearchOptions& search) {
   app.add_option("--threads", search.threads, "1 to 16")->capture_default_str();
   app.add_option("--seed", search.seed, "of the hash")->capture_default_str();
   app.add_option("--memory-gb", search.memory_gb,
-                 "stop beyond this; 0 is 0.9 of what is available, and refuses to start beyond it")
+                 "stop before states take more than this; 0 is 0.9 of what is available, and "
+                 "refuses to start beyond it")
       ->capture_default_str();
 }
 
