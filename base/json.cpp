@@ -71,13 +71,18 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     return add(std::move(made));
   }
   bool number_integer(number_integer_t value) override {
+    if (value == 0) return add_number(0, 0);  // "-0"
     return add_number(static_cast<double>(value), std::nullopt);
   }
   bool number_unsigned(number_unsigned_t value) override {
     return add_number(static_cast<double>(value), value);
   }
+  /// What JSON Schema calls an integer: 8.0 and 8e0 are 8, as far as a double tells.
   bool number_float(number_float_t value, const string_t&) override {
-    return add_number(value, std::nullopt);
+    constexpr double kExact = 9007199254740992;  // 2^53
+    if (value < 0 || value > kExact || value != std::floor(value))
+      return add_number(value, std::nullopt);
+    return add_number(value, static_cast<std::uint64_t>(value));
   }
   bool string(string_t& value) override {
     JsonValue made;
@@ -190,6 +195,7 @@ std::string shown(const JsonValue& value) {
     return fmt::format("\"{}\"", value.text.substr(0, kMostShown));
   if (value.whole) return fmt::format("{}", *value.whole);
   if (value.kind == JsonValue::Kind::Number) return fmt::format("{}", value.number);
+  if (value.kind == JsonValue::Kind::Boolean) return value.boolean ? "true" : "false";
   return std::string(name_of(value.kind));
 }
 

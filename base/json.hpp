@@ -22,7 +22,7 @@ struct JsonValue {
   bool boolean = false;
   std::uint32_t line = 0;  // where the value ends: the line of a scalar; of { and [, their own
   double number = 0;
-  std::optional<std::uint64_t> whole;  // the number exactly, when it has neither sign nor fraction
+  std::optional<std::uint64_t> whole;  // the number exactly, where it is one from 0 to 2^64 - 1
   std::string text;
   std::vector<JsonValue> items;   // of an array, or of an object in the order of the file
   std::vector<std::string> keys;  // of an object, one an item

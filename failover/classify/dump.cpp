@@ -39,6 +39,10 @@ Result<std::uint64_t> number_of(const JsonCursor& object, std::string_view field
   const JsonCursor at = object.at(field);
   const JsonValue& value = at.value();
   const auto number = value.whole ? value.whole : hexadecimal(value.text);
+  // As the schema says it: of a key and the like leading zeros do not count.
+  const bool is_word = greatest == std::numeric_limits<std::uint64_t>::max();
+  constexpr std::size_t kMostText = 2 + 16;
+  if (is_word && value.text.size() > kMostText) return at.refuse("\"0x..\" of 16 digits at most");
   if (!number || *number > greatest)
     return at.refuse(fmt::format("a whole number from 0 to {}, or \"0x..\",", greatest));
   return *number;

@@ -57,12 +57,24 @@ TEST(Json, NulsAfterTheEnd_AreNoEnd) {
 TEST(Json, NumberBeyondADouble_IsRefused) { EXPECT_FALSE(parse_json("[1e999]", "x").has_value()); }
 
 TEST(Json, WholeNumbers_KeepAll64Bits) {
-  const auto tree = parse_json("[18446744073709551615, 9007199254740993, -1, 1.0]", "x");
+  const auto tree = parse_json("[18446744073709551615, 9007199254740993, -1, 1.5]", "x");
   ASSERT_TRUE(tree.has_value()) << tree.error().text;
   EXPECT_EQ(tree->items[0].whole, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(tree->items[1].whole, 9007199254740993u);  // 2^53 + 1, which no double is
   EXPECT_EQ(tree->items[2].whole, std::nullopt);
   EXPECT_EQ(tree->items[3].whole, std::nullopt);
+}
+
+/// As JSON Schema has it: any number without a fraction is an integer.
+TEST(Json, NumberWithoutAFraction_IsWholeHoweverItIsWritten) {
+  const auto tree = parse_json("[8.0, -0, -0.0, 8e2, 1e16, -8.0]", "x");
+  ASSERT_TRUE(tree.has_value()) << tree.error().text;
+  EXPECT_EQ(tree->items[0].whole, 8U);
+  EXPECT_EQ(tree->items[1].whole, 0U);
+  EXPECT_EQ(tree->items[2].whole, 0U);
+  EXPECT_EQ(tree->items[3].whole, 800U);
+  EXPECT_EQ(tree->items[4].whole, std::nullopt);  // beyond 2^53 a double leaves some out
+  EXPECT_EQ(tree->items[5].whole, std::nullopt);
 }
 
 TEST(JsonCursor, WrongKind_NamesFieldAndBothKinds) {
@@ -73,13 +85,15 @@ TEST(JsonCursor, WrongKind_NamesFieldAndBothKinds) {
 }
 
 TEST(JsonCursor, Refusal_ShowsTheValue) {
-  const auto tree = parse_json("[\"x\", 9007199254740993, -1.5, null]", "f");
+  const auto tree = parse_json("[\"x\", 9007199254740993, -1.5, null, true, false]", "f");
   ASSERT_TRUE(tree.has_value());
   const JsonCursor list(*tree, "f");
   EXPECT_EQ(list.item(0).refuse("a or b").value().text, "f:1: [0]: \"x\"; a or b is accepted");
   EXPECT_EQ(list.item(1).refuse("1").value().text, "f:1: [1]: 9007199254740993; 1 is accepted");
   EXPECT_EQ(list.item(2).refuse("1").value().text, "f:1: [2]: -1.5; 1 is accepted");
   EXPECT_EQ(list.item(3).refuse("1").value().text, "f:1: [3]: null; 1 is accepted");
+  EXPECT_EQ(list.item(4).refuse("1").value().text, "f:1: [4]: true; 1 is accepted");
+  EXPECT_EQ(list.item(5).refuse("1").value().text, "f:1: [5]: false; 1 is accepted");
 }
 
 TEST(JsonCursor, ControlCharactersOfAFile_StayOutOfMessages) {

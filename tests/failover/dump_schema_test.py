@@ -57,6 +57,8 @@ SLIPS = {
     "an opcode": first(opcode="RDMA_WRITE"),
     "a status": first(status="IBV_WC_OK"),
     "a negative address": first(remote_addr=-1),
+    "an address of 17 digits": first(remote_addr="0x00000000000020000"),
+    "a length with a fraction": first(length=12.5),
     "an address in octal": first(remote_addr="020000"),
     "a message beyond 2 GiB": first(length=2147483649),
     "a QP number of 25 bits": first(qp_num=1 << 24),
@@ -69,6 +71,14 @@ SLIPS = {
     "evidence": first(evidence={"seen": True}),
     "a path MTU": queue_pair(path_mtu=1500),
     "a QP that nobody has": queue_pair(qp_num="17"),
+}
+
+
+SAME = {
+    "a length with a point": first(length=12.0),
+    "an address of minus nothing": first(remote_addr=-0.0),
+    "an address of 16 digits": first(remote_addr="0x0000000000020000"),
+    "a key with zeros before it": region(rkey="0x000000000000000001000"),
 }
 
 
@@ -89,6 +99,9 @@ def differences(validator: jsonschema.Draft202012Validator, program: str) -> lis
     good = says(program, GOOD)
     if good.returncode != 0:
         wrong.append(f"a good dump: the program says {good.stderr!r}")
+    for name, text in SAME.items():
+        if not validator.is_valid(text) or says(program, text).returncode != 0:
+            wrong.append(f"{name}: {says(program, text).stderr!r}, or the schema refuses it")
     for name, text in SLIPS.items():
         if validator.is_valid(text):
             wrong.append(f"{name}: the schema takes it")
