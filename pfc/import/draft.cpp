@@ -95,7 +95,7 @@ std::optional<NodeId> Draft::find(const std::string& name) const {
 std::string Draft::unused_name(const std::string& plain, const End& near, const End& far,
                                std::size_t number) const {
   if (number == 1 && !link_names_.contains(plain)) return plain;
-  const std::string by_ports = fmt::format("{}:{}-{}:{}", near.node, near.port, far.node, far.port);
+  std::string by_ports = fmt::format("{}:{}-{}:{}", near.node, near.port, far.node, far.port);
   if (!near.port.empty() && !link_names_.contains(by_ports)) return by_ports;
   std::string name = fmt::format("{}#{}", plain, number);
   while (link_names_.contains(name)) name = fmt::format("{}#{}", plain, ++number);
