@@ -70,10 +70,12 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs COMPONENT documents
         PATTERN man EXCLUDE PATTERN site EXCLUDE PATTERN CMakeLists.txt EXCLUDE
         PATTERN "*_shown.py" EXCLUDE PATTERN __pycache__ EXCLUDE)
 if(PORTCULLIS_PYTHON)  # without it they have links to sources, which lead nowhere
-  install(CODE "execute_process(
-    COMMAND ${PORTCULLIS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/site/installed.py
-            ${PROJECT_SOURCE_DIR} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}\"
-    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT documents)
+  install(CODE "
+    set(there \"${CMAKE_INSTALL_DOCDIR}\")
+    cmake_path(ABSOLUTE_PATH there BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\")
+    execute_process(COMMAND ${PORTCULLIS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/site/installed.py
+                            ${PROJECT_SOURCE_DIR} \"\$ENV{DESTDIR}\${there}\"
+                    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT documents)
 endif()
 
 # `portcullis` knows them all, so it comes last.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The load of an audit: WRITEs of 1 KiB to 64 KiB and READs between them, as many under way as the
-// region has room for. What is written is one long row of numbered words: each says whose it is
-// (the tag, another for every lease) and the how manyth it is, so whoever finds a word in memory
-// knows which request wrote it, and whether that was posted before or after an instant. The row
-// lies ready before the traffic begins, so a request costs its poster nothing but a WQE. What is
-// read is kept. Every fourth stream only reads, and another fourth writes one page alone over and
-// over: a device that keeps what it looked up last serves that one behind a fence, and would have
-// to look for the others.
+// region, or the send queue, has room for. What is written is one long row of numbered words: each
+// says whose it is (the tag, another for every lease) and the how manyth it is, so whoever finds a
+// word in memory knows which request wrote it, and whether that was posted before or after an
+// instant. The row lies ready before the traffic begins, so a request costs its poster nothing but
+// a WQE. What is read is kept. Every fourth stream only reads, and another fourth writes one page
+// alone over and over: a device that keeps what it looked up last serves that one behind a fence,
+// and would have to look for the others.
 //
 // The region that a peer gives: a ring that is written, and behind it a few pages that are read.
 #pragma once

@@ -97,8 +97,10 @@ Result<void> run(const Offer& offer, model::Options options) {
 
 Result<void> check_files(const model::Options& options, const std::string& profile,
                          const Offer& offer) {
-  return program::check_outputs({{"--pcap", options.pcap_path}, {"--trace", options.trace_path}},
-                                {profile, offer.path()});
+  return program::check_outputs({{"--socket or --shm", offer.path()},
+                                 {"--pcap", options.pcap_path},
+                                 {"--trace", options.trace_path}},
+                                {profile});
 }
 
 void add_offer(CLI::App& app, Offer& offer) {

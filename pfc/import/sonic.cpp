@@ -86,6 +86,7 @@ struct Config {
   std::string name;
   std::map<std::string, double> gbps;        // by port
   std::set<std::string> down;                // ports that the configuration keeps down
+  std::set<std::string> unsaid;              // of which it says neither
   std::map<std::string, std::string> alias;  // a port by its alias, which neighbours may use
   std::map<std::string, double> metres;
   std::map<std::string, std::set<std::uint32_t>> lossless;     // priorities by port
@@ -165,8 +166,9 @@ class ConfigReader {
     if (mbps && !(*mbps > 0)) return port.at("speed").refuse("Mb/s above 0");
     config_.gbps[key] = mbps.value_or(0) / 1000;
     // Without one SONiC keeps it down (DEFAULT_ADMIN_STATUS_STR, cfgmgr/portmgr.h), but a file that
-    // was cut down to what counts here need not say.
+    // was cut down to what counts here need not say: taken for up, and told.
     std::string status = "up";
+    if (!port.has("admin_status")) config_.unsaid.insert(key);
     PORTCULLIS_TRY(port.read("admin_status", status));
     if (status != "up" && status != "down") return port.at("admin_status").refuse("up or down");
     if (status == "down") config_.down.insert(key);
@@ -383,6 +385,11 @@ class SonicFabric {
     if (!down_.empty())
       notes.push_back(fmt::format("{} cables at ports whose admin_status is down, left out: {}",
                                   down_.size(), few({down_.begin(), down_.end()})));
+    if (!unsaid_.empty())
+      notes.push_back(
+          fmt::format("{} cables at ports without admin_status, which SONiC keeps down: "
+                      "taken for up: {}",
+                      unsaid_.size(), few({unsaid_.begin(), unsaid_.end()})));
     if (!unlike_.empty())
       notes.push_back(
           fmt::format("{} cables have another CABLE_LENGTH at their other end, the "
@@ -412,10 +419,10 @@ class SonicFabric {
                                far.node));
     }
     const End near{config.name, one.port};
-    if (is_down(near) || is_down(far)) {
-      std::array ends{name_of(near), name_of(far)};
-      std::ranges::sort(ends);  // a cable once, whichever end tells of it
-      down_.insert(fmt::format("{}", fmt::join(ends, "-")));
+    if (is_in(&Config::unsaid, near) || is_in(&Config::unsaid, far))
+      unsaid_.insert(cable_name(near, far));
+    if (is_in(&Config::down, near) || is_in(&Config::down, far)) {
+      down_.insert(cable_name(near, far));
       return {};
     }
     const NodeId self = *draft_.find(config.name);
@@ -448,9 +455,16 @@ class SonicFabric {
     return end.port.empty() ? end.node : end.node + ":" + end.port;
   }
 
-  [[nodiscard]] bool is_down(const End& end) const {
+  /// The same whichever end tells of it.
+  static std::string cable_name(const End& a, const End& b) {
+    std::array ends{name_of(a), name_of(b)};
+    std::ranges::sort(ends);
+    return fmt::format("{}", fmt::join(ends, "-"));
+  }
+
+  [[nodiscard]] bool is_in(std::set<std::string> Config::*ports, const End& end) const {
     const auto told = by_name_.find(end.node);
-    return told != by_name_.end() && told->second->down.contains(end.port);
+    return told != by_name_.end() && (told->second->*ports).contains(end.port);
   }
 
   [[nodiscard]] std::optional<double> metres_of(const End& end) const {
@@ -533,7 +547,7 @@ class SonicFabric {
   Draft& draft_;
   const std::vector<Config>& configs_;
   std::map<std::string, const Config*> by_name_;
-  std::set<std::string> down_;
+  std::set<std::string> down_, unsaid_;
   std::vector<std::string> unlike_;
   std::size_t untold_ = 0;
   std::size_t guessed_ = 0;

@@ -162,5 +162,12 @@ TEST_F(OutputFile, PipeThatIsRead_GetsTheText) {
   EXPECT_EQ(read(reader.get(), got.data(), got.size()), 3);
 }
 
+TEST(CheckOutputs, TwoOfOneName_AreRefused_ButThoseThatKeepNothing) {
+  const auto refused = check_outputs({{"--a", "x/y"}, {"--b", ""}, {"--c", "./x//y"}}, {});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().text, "--c ./x//y: --a is written there; two files are accepted");
+  EXPECT_TRUE(check_outputs({{"--a", "/dev/null"}, {"--b", "/dev/null"}}, {}).has_value());
+}
+
 }  // namespace
 }  // namespace portcullis::program

@@ -78,7 +78,7 @@ class TwoFilesOfOneName(unittest.TestCase):
                 "fence-audit": ["--fences", "1", "--json", one, "--per-fence", same],
                 "lease-serve": ["--device=model", "--listen=1", "--dump", one, "--json", same],
                 "lease-verify": ["--request-file", one, "--grant-file", same],
-                "hca-server": ["--shm", f"{folder}/s", "--pcap", one, "--trace", same]}
+                "hca-server": ["--shm", one, "--pcap", same]}
             for program, mistake in PROGRAMS.items():
                 if program.name not in asked:
                     continue

@@ -39,7 +39,7 @@ Everything runs on one virtual clock: a run is a function of its options.
 
 Status 0: shown, of these runs: what was late changed no byte where a rule was kept, and did where
 none was. 2: not shown, and the last line says why, as when no PAUSE held it back. 130: stopped.
-1: bad arguments, and nothing was looked at.)";
+1: bad arguments, or no run could be made; the line on stderr says why.)";
 
 std::atomic<bool> stop = false;
 

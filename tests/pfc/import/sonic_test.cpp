@@ -88,6 +88,11 @@ TEST(Sonic, PortThatIsKeptDown_HasNoCable) {
     EXPECT_THAT(one->notes, Contains("1 cables at ports whose admin_status is down, left out: "
                                      "leaf1:Ethernet0-spine1:Ethernet0"));
   }
+  const auto unsaid = with(0, "\"admin_status\": \"up\"", "\"index\": \"0\"");
+  ASSERT_TRUE(unsaid.has_value()) << error_of(unsaid);
+  EXPECT_THAT(unsaid->topology.links, SizeIs(2 * 4));
+  EXPECT_THAT(unsaid->notes, Contains("1 cables at ports without admin_status, which SONiC keeps "
+                                      "down: taken for up: leaf1:Ethernet0-spine1:Ethernet0"));
   EXPECT_THAT(error_of(with(0, "\"admin_status\": \"up\"", "\"admin_status\": \"off\"")),
               HasSubstr("up or down is accepted"));
 }

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -182,6 +183,14 @@ TEST_F(ProgramTest, BadArguments_AreStatus2AndOneLineThatSaysWhatIsAccepted) {
   EXPECT_THAT(run_here({"--root"}).err, HasSubstr("--root DIR expected"));
   EXPECT_THAT(run_here({"--root", "/nowhere"}).err, HasSubstr("\"/nowhere\" has no sys in it"));
   EXPECT_EQ(run_here({"--root=/nowhere"}).status, 2);
+}
+
+/// Without /proc it would say of the kernel what nobody knows.
+TEST_F(ProgramTest, RootWithoutProc_IsRefused) {
+  std::filesystem::remove_all(machine.root() / "proc");
+  const Outcome outcome = run_on_tree({});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("has no proc in it"));
 }
 
 TEST_F(ProgramTest, Help_SaysHowAndWhat) {
