@@ -260,7 +260,7 @@ class FirstLight(unittest.TestCase):
             "count": self.packed(files | {profile: files[profile].replace(
                 b'"least_ns": ', b'"least_ns": 99999999999999999999', 1)}),
             "minus": self.packed(files | {profile: files[profile].replace(
-                b'"least_ns": ', b'"least_ns": -', 1)}),
+                b'"least_ns": ', b'"least_ns": -1', 1)}),
             "nan": self.packed(files | {profile: b'{"format": NaN}'}),
             "version": self.packed(files | {profile: files[profile].replace(
                 b'"version": 1', b'"version": 2', 1)}),
@@ -271,7 +271,7 @@ class FirstLight(unittest.TestCase):
             (self.folder / name).write_bytes(data)
             said = self.refuse(f"model,profile={self.folder / name}", "--steps", "bring-up")
             self.assertIn(name, said)
-        for name, text in (("minus", files[facts].replace(b'_ms": ', b'_ms": -', 1)),
+        for name, text in (("minus", files[facts].replace(b'_ms": ', b'_ms": -1', 1)),
                            ("nan", files[facts].replace(b'_ms": ', b'_ms": NaN', 1)),
                            ("version", files[facts].replace(b'"version": ', b'"version": 9', 1))):
             (self.folder / name).write_bytes(self.packed(files | {facts: text}))

@@ -114,6 +114,6 @@ try=$(echo "$said" | sed -n 's/^Try: //p')
 check "the command to try works" on_host sh -c "bench/$try --quick --plan=seed --leases=1"
 
 check "malformed BDF is status 2 in one line" \
-  says '"03:00" is no PCI address' tools/doctor/doctor 03:00
+  says '"03:00" is neither a PCI address' tools/doctor/doctor 03:00
 examine
 echo "$said"
