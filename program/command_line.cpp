@@ -131,14 +131,33 @@ std::optional<std::string> mistaken_number(const CLI::App& app, Looks looks = Lo
   return std::nullopt;
 }
 
+/// CLI11 takes 3 of --vf=3 for "yes", and no for "no", in silence.
+void let_flags_take_nothing(CLI::App& app) {
+  for (CLI::Option* const option : app.get_options())
+    if (option->get_expected_max() == 0) option->disable_flag_override();
+  for (CLI::App* const command : app.get_subcommands({})) let_flags_take_nothing(*command);
+}
+
+/// "--vf=3: --vf takes no value" of a flag that was given one; else as CLI11 says it.
+std::string mismatch(const CLI::ArgumentMismatch& error, const std::vector<std::string>& given) {
+  constexpr std::string_view kOverride = " was given a disallowed flag override";
+  const std::string_view text = error.what();
+  if (!text.ends_with(kOverride)) return std::string(text);
+  const std::string flag = "--" + std::string(text.substr(0, text.size() - kOverride.size()));
+  const auto argument = std::ranges::find_if(
+      given, [&flag](const std::string& each) { return each.starts_with(flag + "="); });
+  return (argument == given.end() ? flag : *argument) + ": " + flag + " takes no value";
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> parse_arguments(CLI::App& app,
                                                    std::vector<std::string> arguments) {
   answer_version(app);
+  let_flags_take_nothing(app);
   std::ranges::reverse(arguments);  // CLI11 takes the last argument first
   try {
-    app.parse(std::move(arguments));
+    app.parse(std::vector<std::string>(arguments));
   } catch (const CLI::CallForHelp&) {
     return fitted(app.help() + std::string(kExitHelp));
   } catch (const CLI::CallForVersion& version) {
@@ -149,6 +168,8 @@ Result<std::optional<std::string>> parse_arguments(CLI::App& app,
     const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
     return refuse(unknown.empty() ? error.what()
                                   : "The following argument was not expected: " + unknown.front());
+  } catch (const CLI::ArgumentMismatch& error) {
+    return refuse(mismatch(error, arguments));
   } catch (const CLI::ParseError& error) {
     // "Value 8 not in range" is no answer to 010.
     return refuse(mistaken_number(app, Looks::AtLeadingZeros).value_or(error.what()));

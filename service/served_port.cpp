@@ -74,7 +74,8 @@ Result<void> ServedPort::idle(std::uint64_t most_ns) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(most_ns, kMostSleepNs)));
   }
   answer();
-  return driver().poll();
+  PORTCULLIS_TRY(driver().poll());
+  return function_->connection();
 }
 
 }  // namespace portcullis::service

@@ -59,7 +59,8 @@ class ServedPort {
 
   /// Looked at in every wait from now on; null: none.
   void watch(RegionWatch* region) noexcept { watched_ = region; }
-  /// Serves events, then lets up to `most_ns` pass: asleep, or on the clock of a stepped model.
+  /// Serves events, then lets up to `most_ns` pass: asleep, or on the clock of a stepped model. An
+  /// error where the device has failed, or the process that offers it has gone.
   [[nodiscard]] Result<void> idle(std::uint64_t most_ns);
 
  private:

@@ -87,14 +87,17 @@ Result<LatePackets> late_packets(const FabricOptions& options, const GivingUp& c
 }
 
 void add_fabric_options(CLI::App& app, FabricOptions& options) {
-  app.add_option("--fabric", options.file,
-                 "the lossless fabric as pfc-deadlock reads it: a queue pair's number rests for\n"
-                 "as long as a packet may be late there")
-      ->type_name("FILE");
+  auto* const fabric =
+      app.add_option(
+             "--fabric", options.file,
+             "the lossless fabric as pfc-deadlock reads it: a queue pair's number rests for\n"
+             "as long as a packet may be late there")
+          ->type_name("FILE");
   app.add_option("--fabric-watchdog-ms", options.watchdog_ms,
                  "its switches drop a queue that has been paused for so long, polling included")
       ->type_name("MS")
-      ->check(CLI::Range(0.0, 3.6e6));
+      ->check(CLI::Range(0.0, 3.6e6))
+      ->needs(fabric);
   app.add_option("--residence-ms", options.told_ms,
                  "rest at least for so long; stands in for a bound that the fabric does not have")
       ->type_name("MS")

@@ -178,6 +178,25 @@ std::vector<FieldDifference> compare_fields(const TraceCommand& a, const TraceCo
   return std::move(found).take();
 }
 
+bool has_field(const Recording& recording, const std::string& pattern) {
+  static constexpr std::string_view kOfEvery[] = {"slot",     "time_ns",   "delivery",  "status",
+                                                  "syndrome", "in_length", "out_length"};
+  return std::ranges::any_of(recording.commands, [&pattern](const TraceCommand& command) {
+    const std::string_view opcode = prm::name(command.opcode());
+    const auto is_meant = [&](std::string_view field) {
+      return matches_any({pattern}, opcode, field);
+    };
+    const auto has = [&is_meant](std::string_view side, const std::vector<FieldValue>& fields) {
+      return std::ranges::any_of(fields, [&](const FieldValue& field) {
+        return is_meant(fmt::format("{}.{}", side, field.name));
+      });
+    };
+    return std::ranges::any_of(kOfEvery, is_meant) ||
+           has("in", prm::input_fields(command.in.bytes, Detail::Full)) ||
+           has("out", prm::output_fields(command.in.bytes, command.out.bytes, Detail::Full));
+  });
+}
+
 Comparison compare(const Recording& a, const Recording& b, const Rules& rules) {
   std::unordered_map<std::string, int> numbers;
   const auto numbered = [&numbers](const Recording& recording) {

@@ -61,6 +61,8 @@ struct Comparison {
 [[nodiscard]] std::vector<FieldDifference> compare_fields(const TraceCommand& a,
                                                           const TraceCommand& b,
                                                           const Rules& rules);
+/// True when a command of it has a field that `pattern`, as in Rules, is about.
+[[nodiscard]] bool has_field(const Recording& recording, const std::string& pattern);
 [[nodiscard]] Comparison compare(const Recording& a, const Recording& b, const Rules& rules);
 
 }  // namespace portcullis::trace

@@ -53,6 +53,21 @@ TEST(CommandLine, EmptyValue_IsNoneThatWasNotGiven) {
   EXPECT_TRUE(parse_arguments(app, {"--file", " "}));
 }
 
+TEST(CommandLine, FlagWithAValue_IsRefusedWithWhatItWasGiven) {
+  CLI::App app("Counts.", "counter");
+  bool all = false;
+  app.add_flag("--all", all, "all of them");
+  CLI::App* const twice = app.add_subcommand("twice", "counts twice");
+  twice->add_flag("--loud", all, "aloud");
+  EXPECT_THAT(parse_arguments(app, {"--all=3"}).error().text,
+              StartsWith("--all=3: --all takes no value; "));
+  EXPECT_THAT(parse_arguments(app, {"twice", "--loud=no"}).error().text,
+              StartsWith("--loud=no: --loud takes no value; "));
+  EXPECT_FALSE(all);
+  EXPECT_TRUE(parse_arguments(app, {"--all"}));
+  EXPECT_TRUE(all);
+}
+
 /// CLI11 takes -1 and what 64 bits do not hold for the most that they hold.
 TEST(CommandLine, NumberOutOfRange_IsNoOtherNumber) {
   CLI::App app("Counts.", "counter");

@@ -92,5 +92,49 @@ class TwoFilesOfOneName(unittest.TestCase):
             self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
 
 
+class WhatHasNoEffect(unittest.TestCase):
+    """An option that would be passed over in silence is refused: its user meant something by it."""
+
+    def test_is_refused_with_the_option_that_it_needs(self):
+        asked = {
+            "roce-peer": (["--device=model", "--server=h:1", "--messages=9"], "--ping-pong"),
+            "lease-serve": (["--device=model", "--listen=1", "--fabric-watchdog-ms=5"],
+                            "--fabric"),
+            "vfio-peer": (["--device=0000:03:00.0", "--samples=9"], "--latency"),
+            "hca-server": (["--shm=a", "--vf=3"], "--vf takes no value"),
+            "doctor": ([""], "no device")}
+        for program, mistake in PROGRAMS.items():
+            if program.name not in asked:
+                continue
+            arguments, needed = asked.pop(program.name)
+            with self.subTest(program.name):
+                refused = run(program, *mistake[:-1], *arguments)
+                self.assertNotEqual(refused.returncode, 0)
+                self.assertEqual(refused.stdout, "")
+                self.assertRegex(refused.stderr, rf"\A{program.name}: .*{needed}.*\n\Z")
+        self.assertEqual(asked, {})
+
+
+class DeviceOfAProcessThatEnds(unittest.TestCase):
+    def test_lease_serve_ends_too(self):
+        by_name = {program.name: program for program in PROGRAMS}
+        with tempfile.TemporaryDirectory() as folder:
+            hca = f"{folder}/hca"
+            with subprocess.Popen([by_name["hca-server"], "--shm", hca], text=True,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as server:
+                self.assertIn("listening", server.stderr.readline())
+                with subprocess.Popen([by_name["lease-serve"], "--", f"--device=shm:{hca}",
+                                       f"--request-file={folder}/request",
+                                       f"--grant-file={folder}/grant"], text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE) as serve:
+                    lines = iter(serve.stdout.readline, "")
+                    self.assertTrue(any(line.startswith("awaiting") for line in lines))
+                    server.kill()
+                    told = serve.communicate(timeout=300)[1]
+                    self.assertTrue(
+                        told.endswith(f"lease-serve: shm {hca}: its server has gone\n"), told)
+                self.assertEqual(serve.returncode, 2)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -81,6 +81,8 @@ Result<Options> parse(std::span<const std::string_view> arguments) {
                   fmt::format("no option \"{}\"; --no-open, --json, --root=DIR, --version and "
                               "--help are accepted",
                               argument));
+    } else if (argument.empty()) {
+      return fail(Errc::InvalidArgument, "\"\" is no device; a card's name, or none, expected");
     } else if (!options.bdf.empty() || !options.kept.empty()) {
       return fail(Errc::InvalidArgument,
                   fmt::format("\"{}\" is a second device; one expected", argument));

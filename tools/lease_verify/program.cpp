@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "program/output_file.hpp"
 
 namespace portcullis::tools::lease_verify {
@@ -20,6 +21,23 @@ Result<bool> run_revoke_test(const Options& options, const World& world, Request
   write_json(options.json_file, seen.json(budget, options.revoke.op));
   // Without a success there is no verdict on the time, but a revoke there was.
   return seen.failure && (!seen.told_after_ns() || seen.is_met(kRegressionBudgetNs));
+}
+
+/// Waits as a program without a device does, and says so of a wait that is no short one.
+service::exchange::Idle telling_wait(const Options& options, const World& world) {
+  constexpr std::uint64_t kShortNs = 1000 * kNsPerMs;
+  const std::string what =
+      fmt::format("{:14} {}, for up to {} ms", "awaiting",
+                  options.server.empty() ? options.grant_file : options.server, options.wait_ms);
+  return [sleep = service::exchange::sleep_unless(world.stop), print = world.print, what,
+          clock = Clock::wall(), start_ns = Clock::wall().now_ns(),
+          told = false](std::uint64_t most_ns) mutable {
+    if (!told && clock.now_ns() - start_ns >= kShortNs) {
+      print(what);
+      told = true;
+    }
+    return sleep(most_ns);
+  };
 }
 
 }  // namespace
@@ -54,7 +72,7 @@ std::string lease_line(const Grant& grant) {
 
 Result<Grant> ask(const Options& options, const World& world, const Requester& requester,
                   std::unique_ptr<service::exchange::LineChannel>& channel) {
-  const auto idle = service::exchange::sleep_unless(world.stop);
+  const auto idle = telling_wait(options, world);
   if (options.server.empty()) {
     PORTCULLIS_TRY_ASSIGN(channel,
                           service::exchange::open_files(options.grant_file, options.request_file));

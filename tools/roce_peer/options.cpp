@@ -23,17 +23,23 @@ exit status: 0 all is as it should be, 1 something was wrong, 2 nothing could be
 void add_options(CLI::App& app, Options& options) {
   add_port_options(app, options.device, options.address);
   app.add_option("--server", options.server, "who grants")->type_name("HOST:PORT")->required();
-  app.add_option("--rounds", options.rounds, "times the whole region is written and read")
-      ->check(CLI::Range(1U, 1'000'000U))
-      ->capture_default_str();
-  app.add_flag("--ping-pong", options.ping_pong, "exchange messages instead");
-  app.add_flag("--first", options.messages.starts, "with --ping-pong: send the first message");
+  auto* const rounds =
+      app.add_option("--rounds", options.rounds, "times the whole region is written and read")
+          ->check(CLI::Range(1U, 1'000'000U))
+          ->capture_default_str();
+  auto* const ping_pong =
+      app.add_flag("--ping-pong", options.ping_pong, "exchange messages instead; not with --rounds")
+          ->excludes(rounds);
+  app.add_flag("--first", options.messages.starts, "with --ping-pong: send the first message")
+      ->needs(ping_pong);
   app.add_option("--messages", options.messages.rounds, "with --ping-pong: messages each way")
       ->check(CLI::Range(1U, 1'000'000'000U))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(ping_pong);
   app.add_option("--bytes", options.messages.bytes, "with --ping-pong: of a message")
       ->check(CLI::Range(1U, 65536U))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(ping_pong);
 }
 
 }  // namespace

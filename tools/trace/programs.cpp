@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <iostream>
@@ -86,12 +87,17 @@ Result<std::string> read_text(std::string_view path) {
                                                            : std::fopen(name.c_str(), "re"));
   if (!file) return fail(Errc::System, name + ": " + std::generic_category().message(errno));
   constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // a boot's dumps are some 100 MB
   std::string text;
   for (std::size_t got = 1; got != 0;) {
     const std::size_t size = text.size();
     text.resize(size + kPieceBytes);
     got = std::fread(text.data() + size, 1, kPieceBytes, file.get());
     text.resize(size + got);
+    if (text.size() > kMostBytes)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("{}: more than {} bytes are in it; up to that many are accepted",
+                              path == "-" ? "standard input" : path, kMostBytes));
   }
   if (std::ferror(file.get()) != 0)
     return fail(Errc::System, name + ": " + std::generic_category().message(errno));
@@ -159,6 +165,19 @@ std::string list_of(const Rules& rules) {
       fmt::join(rules.ignored, "\n  "), fmt::join(rules.handed_out, "\n  "));
 }
 
+/// A line for each pattern that no field of either recording has: it may be misspelt.
+std::string idle_patterns(const std::vector<std::string>& patterns,
+                          const std::vector<Recording>& recordings) {
+  std::string lines;
+  for (const std::string& pattern : patterns)
+    if (std::ranges::none_of(recordings, [&pattern](const Recording& recording) {
+          return portcullis::trace::has_field(recording, pattern);
+        }))
+      lines += fmt::format("trace-diff: --ignore {}: neither recording has such a field\n",
+                           quoted(pattern));
+  return lines;
+}
+
 Outcome diff_files(const DiffOptions& options, const Rules& rules) {
   std::vector<Recording> recordings;
   for (const std::string_view path : options.files) {
@@ -171,7 +190,7 @@ Outcome diff_files(const DiffOptions& options, const Rules& rules) {
   const Comparison comparison = compare(recordings[0], recordings[1], rules);
   return {comparison.is_same() ? kExitSame : kExitDifferent,
           options.json ? json_report(a, b, rules, comparison) : text_report(a, b, comparison),
-          {}};
+          idle_patterns(options.ignored, recordings)};
 }
 
 }  // namespace

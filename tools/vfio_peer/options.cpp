@@ -18,17 +18,24 @@ constexpr std::uint32_t kMaxSamples = 10000;
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--device", options.bdf, "PCI address of the function, bound to vfio-pci")
       ->required();
-  app.add_option("--bytes", options.bytes, "bytes of the region that is written and fenced")
-      ->check(CLI::Range(64U, kMaxBytes))
-      ->capture_default_str();
-  app.add_option("--writes", options.writes, "RDMA WRITEs outstanding when the fence comes")
-      ->check(CLI::Range(1U, kMaxWrites))
-      ->capture_default_str();
-  app.add_flag("--latency", options.latency,
-               "measure round trips of commands instead, and print them as JSON");
+  auto* const bytes =
+      app.add_option("--bytes", options.bytes, "bytes of the region that is written and fenced")
+          ->check(CLI::Range(64U, kMaxBytes))
+          ->capture_default_str();
+  auto* const writes =
+      app.add_option("--writes", options.writes, "RDMA WRITEs outstanding when the fence comes")
+          ->check(CLI::Range(1U, kMaxWrites))
+          ->capture_default_str();
+  auto* const latency =
+      app.add_flag("--latency", options.latency,
+                   "measure round trips of commands instead, and print them as JSON;\n"
+                   "not with --bytes or --writes")
+          ->excludes(bytes)
+          ->excludes(writes);
   app.add_option("--samples", options.samples, "with --latency: samples of each, after one unseen")
       ->check(CLI::Range(1U, kMaxSamples))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(latency);
   app.footer(
       "Without --latency: connects a pair of RC queue pairs over loopback (by RoCE address on an\n"
       "Ethernet port, by LID on an InfiniBand port), checks what RDMA WRITEs leave, and fences in\n"

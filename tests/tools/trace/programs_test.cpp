@@ -77,6 +77,14 @@ TEST_F(Programs, IgnoredField_MakesThemTheSame) {
   EXPECT_EQ(diff({"--ignore", "out.other", a, b}).status, 1);
 }
 
+TEST_F(Programs, IgnoredFieldThatNeitherHas_IsTold) {
+  const std::string a = recording("a", "00000006");
+  const std::string b = recording("b", "00000008");
+  EXPECT_EQ(diff({"--ignore", "out.numpages", "--ignore", "out.num_*", a, b}).err,
+            "trace-diff: --ignore \"out.numpages\": neither recording has such a field\n");
+  EXPECT_EQ(diff({"--ignore=time_ns", "--ignore=QUERY_PAGES:out.*", a, b}).err, "");
+}
+
 TEST_F(Programs, CommandOfOneSide_IsMarked) {
   const std::string a = recording("a", "00000006");
   const std::string empty = file("empty", portcullis::trace::trace_header("nothing"));
