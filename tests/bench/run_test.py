@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report and the comparison of runs, on runs that are written here.
+"""A run of programs that are written here, the report and the comparison of runs that are.
 
     run_test.py DIRECTORY_OF_THE_SCRIPTS
 
@@ -8,7 +8,9 @@ Hands the page's script to no browser: what it would draw is read from the page'
 
 import html.parser
 import json
+import os
 import pathlib
+import pty
 import random
 import subprocess
 import sys
@@ -156,6 +158,106 @@ class Report(Runs):
             self.assertTrue(done.stderr.startswith(f"report: {said}"), done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
         self.assertEqual(sorted(self.root.glob("*/*.html")), [])
+
+
+PROGRAM = r"""#!/bin/sh
+case "$*" in *--benchmark_list_tests*) printf 'a/x\na/y\nno series\n'; exit 0;; esac
+for word; do case $word in --out-dir=*) folder=${word#*=};; esac; done
+echo "$0 $*" >>"$folder/asked"
+echo "Running"
+echo "NAME: careful" >&2
+echo "***WARNING*** of another's library" >&2
+echo "a/x  1 ns"
+BODY
+"""
+SUMMARY = """#!/bin/sh
+printf 'conclusion: '; echo "$@"
+exit STATUS
+"""
+
+
+class Run(Runs):
+    def program(self, name: str, body: str = "") -> None:
+        self.write(f"bin/{name}", PROGRAM.replace("NAME", name).replace("BODY", body))
+        (self.root / "bin" / name).chmod(0o755)
+
+    def setUp(self):
+        super().setUp()
+        self.write("bin/bench_summary", SUMMARY.replace("STATUS", "3"))
+        (self.root / "bin/bench_summary").chmod(0o755)
+
+    def command(self, *arguments: str) -> list:
+        return [sys.executable, "-B", SCRIPTS / "run.py", "out", "--commit=c0ffee",
+                "--programs=bin", *arguments]
+
+    def go(self, plan: str, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run(self.command(*arguments), cwd=self.root, input=plan, text=True,
+                              capture_output=True, timeout=300, check=False)
+
+    def test_what_programs_print_is_kept_and_the_conclusion_shown(self):
+        self.program("floor_bench")
+        self.program("command_bench")
+        done = self.go("floor_bench\tcard-timing\t--device=model\ncommand_bench\tdriver\n",
+                       "--quick", "--", "-l", "2", "--", "--samples=9")
+        self.assertEqual(done.returncode, 3, done)
+        said = [line for line in done.stdout.splitlines() if line]
+        self.assertRegex(said[0], r"^== floor_bench, the card's timing \(0 of 2 done, about 0:16 ")
+        self.assertRegex(said[1], r"^== command_bench, the driver's own share \(1 of 2 done, ")
+        self.assertEqual(said[2], "conclusion: --where=out, report.html first "
+                                  "floor_bench:0:out/card-timing/floor_bench.json "
+                                  "command_bench:0:out/driver/command_bench.json")
+        self.assertEqual(len(said), 3)
+        self.assertIn("bench: careful\n", done.stderr)
+        self.assertEqual(done.stderr.count("careful"), 1)
+        self.assertNotIn("WARNING", done.stderr)
+        log = (self.root / "out/card-timing/floor_bench.log").read_text(encoding="utf-8")
+        for line in ("a/x  1 ns\n", "floor_bench: careful\n", "WARNING"):
+            self.assertIn(line, log)
+        asked = (self.root / "out/card-timing/asked").read_text(encoding="utf-8")
+        self.assertRegex(asked, r"floor_bench -l 2 -- --quick --out-dir=out/card-timing "
+                                r"--benchmark_context=commit=c0ffee --device=model --samples=9\n$")
+
+    def test_verbose_shows_it_and_keeps_none(self):
+        self.program("floor_bench")
+        done = self.go("floor_bench\t.\n", "--verbose")
+        self.assertIn("a/x  1 ns\n", done.stdout)
+        self.assertFalse((self.root / "out/floor_bench.log").exists())
+
+    def test_program_that_fails_is_named_with_its_last_word_and_ends_no_other(self):
+        self.program("floor_bench", "echo 'floor_bench: no <device>' >&2; exit 1")
+        self.program("command_bench", "kill -SEGV $$")
+        done = self.go("floor_bench\t.\ncommand_bench\t.\n")
+        self.assertIn("bench: floor_bench: status 1: no <device>; all it said is in "
+                      "out/floor_bench.log\n", done.stderr)
+        self.assertIn("floor_bench:1:out/floor_bench.json command_bench:139:", done.stdout)
+
+    def test_interrupted_program_is_the_last_one(self):
+        self.program("floor_bench", "exit 130")
+        self.program("command_bench")
+        done = self.go("floor_bench\t.\ncommand_bench\t.\n")
+        self.assertEqual(done.returncode, 130)
+        self.assertNotIn("command_bench", done.stdout)
+        self.assertIn("floor_bench:130:", done.stdout)
+
+    def test_terminal_has_one_line_that_is_written_over(self):
+        self.program("floor_bench", "sleep 1")
+        ours, its = pty.openpty()
+        with subprocess.Popen(self.command(), cwd=self.root, stdin=subprocess.PIPE, stdout=its,
+                              stderr=subprocess.PIPE, text=True) as running:
+            os.close(its)
+            running.communicate("floor_bench\t.\n", timeout=300)
+        with os.fdopen(ours, "rb", buffering=0) as shown:
+            text = shown.read(65536).decode()
+        self.assertIn("\rfloor_bench: 1 of 2 series; 0:0", text)
+        self.assertNotIn("==", text)
+        self.assertRegex(text, r"\r\x1b\[K\r\nconclusion: ")
+
+    def test_what_cannot_be_written_is_one_line(self):
+        self.program("floor_bench")
+        self.write("out", "a file")
+        done = self.go("floor_bench\tdriver\n")
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "bench: out/driver: Not a directory\n"))
 
 
 class Compare(Runs):
