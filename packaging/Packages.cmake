@@ -100,8 +100,11 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libportcullis${abi} ${same}, libportcullis-client${abi} ${same}, libexpected-dev")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
     "libportcullis-client${abi} ${same}, python3:any, python3-cffi-backend (>= 1.15), python3-cffi")
-# The EAL loads its PCI bus when it starts, so no program is linked with it.
-set(eal_bus librte-bus-pci23)
+# The EAL loads its PCI bus when it starts, so no program is linked with it. Its ABI is named for
+# the year behind the long-term release: 23 of DPDK 22.11, 25 of 24.11.
+string(REGEX MATCH "^[0-9]+" dpdk_year "${DPDK_VERSION}")
+math(EXPR dpdk_abi "${dpdk_year} + 1")
+set(eal_bus librte-bus-pci${dpdk_abi})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS ${eal_bus})
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_DEPENDS ${eal_bus})
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SUGGESTS "portcullis-leased, portcullis-doc")

@@ -126,7 +126,7 @@ struct Connection::Callbacks {
   /// A request that is taken back has been made: what is to be answered stays, but on no stream.
   static int stream_reset(ngtcp2_conn* conn, std::int64_t id, std::uint64_t /*size*/,
                           std::uint64_t /*code*/, void* /*user*/, void* /*stream*/) {
-    (void)ngtcp2_conn_shutdown_stream(conn, id, 0);
+    (void)shut_stream(conn, id);
     return 0;
   }
   static int window_opened(ngtcp2_conn* /*conn*/, std::int64_t id, std::uint64_t /*most*/,
@@ -265,11 +265,11 @@ Result<void> Connection::start_server(const Arrival& arrival, const Timeouts& ti
   calls.recv_client_initial = ngtcp2_crypto_recv_client_initial_cb;
   calls.extend_max_local_streams_uni = Callbacks::streams_allowed;
   auto settings = settings_of(timeouts, now_ns);
-  settings.token = arrival.header.token;
+  take_retry_token(settings, arrival.header);
   auto parameters = parameters_of(timeouts);
   parameters.initial_max_streams_bidi = kMostRequestStreams;
   parameters.initial_max_stream_data_bidi_remote = kStreamWindowBytes;
-  parameters.original_dcid = arrival.original_dcid;
+  set_original_id(parameters, arrival.original_dcid);
   parameters.retry_scid = arrival.header.dcid;
   parameters.retry_scid_present = 1;
   const ngtcp2_cid own = random_cid();
@@ -323,9 +323,8 @@ void Connection::be_verified() {
   if (gnutls_alpn_get_selected_protocol(session_.get(), &protocol) != 0) {
     end_ = "the other side offers no protocol of the application";
     says_goodbye_ = true;
-    ngtcp2_connection_close_error_default(&goodbye_);
-    ngtcp2_connection_close_error_set_transport_error_tls_alert(
-        &goodbye_, GNUTLS_A_NO_APPLICATION_PROTOCOL, nullptr, 0);
+    clear(goodbye_);
+    set_tls_alert(goodbye_, GNUTLS_A_NO_APPLICATION_PROTOCOL);
     return;
   }
   if (ngtcp2_conn_is_server(conn_.get()) == 0) {
@@ -384,7 +383,7 @@ std::uint64_t Connection::expires_ns() const {
 void Connection::fail_with(int error) {
   if (end_) return;
   says_goodbye_ = false;
-  ngtcp2_connection_close_error_default(&goodbye_);
+  clear(goodbye_);
   switch (error) {
     case NGTCP2_ERR_IDLE_CLOSE:
       end_ = "the other side has been silent for too long";
@@ -398,12 +397,11 @@ void Connection::fail_with(int error) {
       return;
     case NGTCP2_ERR_CRYPTO:
       end_ = tls_failure();
-      ngtcp2_connection_close_error_set_transport_error_tls_alert(
-          &goodbye_, ngtcp2_conn_get_tls_alert(conn_.get()), nullptr, 0);
+      set_tls_alert(goodbye_, ngtcp2_conn_get_tls_alert(conn_.get()));
       break;
     default:
       end_ = std::string("QUIC: ") + ngtcp2_strerror(error);
-      ngtcp2_connection_close_error_set_transport_error_liberr(&goodbye_, error, nullptr, 0);
+      set_library_error(goodbye_, error);
       break;
   }
   says_goodbye_ = true;
@@ -422,15 +420,13 @@ std::string Connection::tls_failure() const {
 
 /// The other side has closed, or has forgotten this connection.
 void Connection::end_by_peer() {
-  ngtcp2_connection_close_error said{};
-  ngtcp2_conn_get_connection_close_error(conn_.get(), &said);
+  const CloseError said = said_by_peer(conn_.get());
   const std::string_view reason(static_cast<const char*>(static_cast<const void*>(said.reason)),
                                 said.reason == nullptr ? 0 : said.reasonlen);
   std::string printable;
   for (const char each : reason.substr(0, 120))
     printable += each >= ' ' && each <= '~' ? each : '?';
-  const bool is_tls = said.type == NGTCP2_CONNECTION_CLOSE_ERROR_CODE_TYPE_TRANSPORT &&
-                      (said.error_code & ~0xffULL) == NGTCP2_CRYPTO_ERROR;
+  const bool is_tls = is_of_transport(said) && (said.error_code & ~0xffULL) == NGTCP2_CRYPTO_ERROR;
   if (is_tls) {
     const char* name =
         gnutls_alert_get_name(static_cast<gnutls_alert_description_t>(said.error_code & 0xff));
@@ -446,11 +442,11 @@ void Connection::close(CloseCode code, std::string why) {
   goodbye_text_ = why;
   end_ = std::move(why);
   says_goodbye_ = true;
-  ngtcp2_connection_close_error_default(&goodbye_);
-  ngtcp2_connection_close_error_set_application_error(
-      &goodbye_, static_cast<std::uint64_t>(code),
-      static_cast<const std::uint8_t*>(static_cast<const void*>(goodbye_text_.data())),
-      std::min<std::size_t>(goodbye_text_.size(), 120));
+  clear(goodbye_);
+  set_application_error(
+      goodbye_, static_cast<std::uint64_t>(code),
+      {static_cast<const std::uint8_t*>(static_cast<const void*>(goodbye_text_.data())),
+       std::min<std::size_t>(goodbye_text_.size(), 120)});
 }
 
 // ---- Streams ---------------------------------------------------------------------------------
@@ -533,7 +529,7 @@ void Connection::send(StreamId id, wire::FrameBytes frame, bool is_last) {
 }
 
 void Connection::give_up(StreamId id) {
-  if (!end_) (void)ngtcp2_conn_shutdown_stream(conn_.get(), id, 0);
+  if (!end_) (void)shut_stream(conn_.get(), id);
 }
 
 void Connection::queue(StreamId id, Stream& stream) {

@@ -28,6 +28,7 @@
 #include "base/result.hpp"
 #include "base/udp_socket.hpp"
 #include "quic/credentials.hpp"
+#include "quic/ngtcp2_names.hpp"
 #include "wire/frame.hpp"
 
 namespace portcullis::quic {
@@ -197,7 +198,7 @@ class Connection {
   bool is_ready_ = false;
   std::optional<std::string> end_;
   bool says_goodbye_ = false;
-  ngtcp2_connection_close_error goodbye_{};
+  CloseError goodbye_{};
   std::string goodbye_text_;
   std::vector<std::byte> goodbye_packet_;
 };

@@ -98,7 +98,7 @@ class Runner:
         split = given.index("--") if "--" in given else 0
         before, after = given[:split], given[split + 1 if "--" in given else 0:]
         quick = ["--quick"] if self.options.quick else []
-        return [str(self.options.programs / program), *before, "--", *quick, *more,
+        return [str(self.options.programs / program), *before, "--", *more, *quick,
                 f"--benchmark_context=commit={self.options.commit}", *own, *after]
 
     def series_of(self, words: list[str]) -> set[str]:

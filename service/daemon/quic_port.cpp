@@ -207,12 +207,13 @@ void QuicPort::take_unknown(const UdpSocket::Datagram& datagram, bool is_long) {
 /// Whether it has been asked by a Retry whether it is there, and has answered.
 bool QuicPort::is_new(const ngtcp2_pkt_hd& header, const UdpSocket::Datagram& datagram,
                       ngtcp2_cid& original) {
-  if (header.token.len == 0) {
+  const auto token = quic::token_of(header);
+  if (token.empty()) {
     say_retry(header, datagram);
     return false;
   }
   const int error = ngtcp2_crypto_verify_retry_token(
-      &original, header.token.base, header.token.len, octets(retry_secret_), retry_secret_.size(),
+      &original, token.data(), token.size(), octets(retry_secret_), retry_secret_.size(),
       header.version, datagram.from.generic(), datagram.from.bytes(), &header.dcid, kTokenNs,
       now_ns());
   if (error != 0) say_refused(header, datagram, NGTCP2_INVALID_TOKEN);

@@ -214,7 +214,7 @@ class Run(Runs):
         for line in ("a/x  1 ns\n", "floor_bench: careful\n", "WARNING"):
             self.assertIn(line, log)
         asked = (self.root / "out/card-timing/asked").read_text(encoding="utf-8")
-        self.assertRegex(asked, r"floor_bench -l 2 -- --quick --out-dir=out/card-timing "
+        self.assertRegex(asked, r"floor_bench -l 2 -- --out-dir=out/card-timing --quick "
                                 r"--benchmark_context=commit=c0ffee --device=model --samples=9\n$")
 
     def test_verbose_shows_it_and_keeps_none(self):
