@@ -47,13 +47,22 @@ Keeper::Keeper(Options options, Connection connection)
       thread_([this] { run(); }) {}
 
 Keeper::~Keeper() {
+  stop();
+  thread_.join();
+  for (auto& [id, held] : held_) held.gate->close();
+}
+
+void Keeper::stop() noexcept {
   {
     const std::lock_guard<std::mutex> one(lock_);
     stop_ = true;
   }
   wake();
-  thread_.join();
-  for (auto& [id, held] : held_) held.gate->close();
+}
+
+bool Keeper::is_stopped() const {
+  const std::lock_guard<std::mutex> one(lock_);
+  return stop_;
 }
 
 void Keeper::wake() noexcept {
@@ -304,7 +313,7 @@ void Keeper::hear(const News& news) {
 void Keeper::end(std::uint64_t id, const KeptEnd& how) {
   const auto held = held_.find(id);
   drop(held);
-  if (options_.on_ended) options_.on_ended(how);
+  if (options_.on_ended && !is_stopped()) options_.on_ended(how);
 }
 
 void Keeper::drop(std::map<std::uint64_t, Held>::iterator held) {

@@ -61,6 +61,7 @@ class Keeper {
     std::uint64_t deadline_ms = 5'000;  // of each request
     /// A lease has ended otherwise than by release(); its gate is closed already. Called from the
     /// keeper's thread, which must not be kept waiting, and must not call the keeper. May be empty.
+    /// Not called any more once stop() has been.
     std::function<void(const KeptEnd&)> on_ended = {};
   };
 
@@ -82,6 +83,12 @@ class Keeper {
   [[nodiscard]] Result<wire::RevokeAnswer> release(std::uint64_t id, std::uint64_t epoch,
                                                    wire::Plan plan = wire::Plan::Default);
   [[nodiscard]] wire::HelloAnswer server() const;
+  /// From within on_ended: what waits for the keeper's thread would wait for itself.
+  [[nodiscard]] bool is_own_thread() const noexcept {
+    return std::this_thread::get_id() == thread_.get_id();
+  }
+  /// Its thread ends soon, and nobody hears of what ends meanwhile; the destructor waits for it.
+  void stop() noexcept;
 
  private:
   struct Held {
@@ -125,6 +132,7 @@ class Keeper {
   [[nodiscard]] Result<T> have_done(std::function<Result<T>()> what,
                                     std::optional<std::uint64_t> most_ms = std::nullopt);
   void wake() noexcept;
+  [[nodiscard]] bool is_stopped() const;
   [[nodiscard]] tl::unexpected<Error> gone() const;
 
   Options options_;

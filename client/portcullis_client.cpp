@@ -4,6 +4,8 @@
 // is an error like any other.
 #include "client/portcullis_client.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -27,6 +29,7 @@ struct portcullis_gate {
 };
 
 struct portcullis_client {
+  pid_t process = getpid();  // a child of it has its memory, and none of its threads
   std::unique_ptr<portcullis::client::Keeper> keeper;
   std::mutex lock;
   std::vector<std::unique_ptr<portcullis_gate>> gates;
@@ -89,6 +92,16 @@ int tell(portcullis_error* to, const Error& error) noexcept {
   return tell(to, code_of(error.code), error.text);
 }
 
+/// Where a call would wait for a thread that is not there, or for the one that it is made from.
+int check_caller(const portcullis_client& of, portcullis_error* error) noexcept {
+  if (of.process != getpid())
+    return tell(error, PORTCULLIS_INVALID,
+                "the client was opened before a fork; a child opens one of its own");
+  if (of.keeper->is_own_thread())
+    return tell(error, PORTCULLIS_INVALID, "called from on_ended, which must not wait");
+  return PORTCULLIS_OK;
+}
+
 /// `body` gives a status; what it throws becomes one.
 template <class Body>
 int guarded(portcullis_error* error, Body body) noexcept {
@@ -136,6 +149,7 @@ int ask_challenge(portcullis_client* of, const portcullis_lease* lease,
                   portcullis_error* error) {
   if (of == nullptr || lease == nullptr || challenge == nullptr)
     return tell(error, PORTCULLIS_INVALID, "client, lease or challenge is NULL");
+  if (const int code = check_caller(*of, error); code != PORTCULLIS_OK) return code;
   return guarded(error, [&] {
     const auto answer = of->keeper->challenge(lease->id, lease->epoch, most_ms);
     if (!answer) return tell(error, answer.error());
@@ -156,6 +170,14 @@ portcullis_end end_of(const client::KeptEnd& from) {
   to.outcome = static_cast<std::uint8_t>(from.body.outcome);
   to.memory = static_cast<std::uint8_t>(from.body.memory);
   to.cause = static_cast<std::uint8_t>(from.body.cause);
+  return to;
+}
+
+/// Of a lease whose server could not be asked.
+portcullis_end unknown_end(const portcullis_lease& lease) {
+  portcullis_end to{};
+  to.id = lease.id;
+  to.epoch = lease.epoch;
   return to;
 }
 
@@ -314,12 +336,25 @@ int portcullis_client_alloc_anywhere(const portcullis_anywhere* from,
   });
 }
 
-void portcullis_client_close(portcullis_client* closed) { delete closed; }
+void portcullis_client_close(portcullis_client* closed) {
+  if (closed == nullptr || closed->process != getpid()) return;
+  if (!closed->keeper->is_own_thread()) {
+    delete closed;
+    return;
+  }
+  // From within on_ended: the thread that has called us cannot wait for its own end.
+  closed->keeper->stop();
+  (void)guarded(nullptr, [closed] {
+    std::thread([closed] { delete closed; }).detach();
+    return 0;
+  });
+}
 
 int portcullis_client_alloc(portcullis_client* of, const portcullis_request* request,
                             portcullis_lease* lease, portcullis_error* error) {
   if (of == nullptr || request == nullptr || lease == nullptr)
     return tell(error, PORTCULLIS_INVALID, "client, request or lease is NULL");
+  if (const int code = check_caller(*of, error); code != PORTCULLIS_OK) return code;
   return guarded(error, [&] {
     const auto taken = take(*of, *request);
     if (!taken) return tell(error, taken.error());
@@ -355,6 +390,8 @@ int portcullis_client_release(portcullis_client* of, const portcullis_lease* lea
                               portcullis_end* end, portcullis_error* error) {
   if (of == nullptr || lease == nullptr)
     return tell(error, PORTCULLIS_INVALID, "client or lease is NULL");
+  if (end != nullptr) *end = unknown_end(*lease);
+  if (const int code = check_caller(*of, error); code != PORTCULLIS_OK) return code;
   return guarded(error, [&] {
     const auto answer = of->keeper->release(lease->id, lease->epoch);
     if (!answer) return tell(error, answer.error());
@@ -369,14 +406,14 @@ int portcullis_client_advise(portcullis_client* of, const portcullis_lease* leas
   if (of == nullptr || lease == nullptr || dump_json == nullptr || advice_json == nullptr)
     return tell(error, PORTCULLIS_INVALID, "client, lease, dump_json or advice_json is NULL");
   *advice_json = nullptr;
+  if (end != nullptr) *end = unknown_end(*lease);
+  if (const int code = check_caller(*of, error); code != PORTCULLIS_OK) return code;
   return guarded(error, [&] {
     // First: a lease that was given back for a dump that nobody can read would be lost for nothing.
     auto dump = client::read_dump_of(dump_json, lease->rkey);
     if (!dump) return tell(error, PORTCULLIS_INVALID, dump.error().text);
     const auto answer = of->keeper->release(lease->id, lease->epoch);
-    portcullis_end how{};
-    how.id = lease->id;
-    how.epoch = lease->epoch;
+    portcullis_end how = unknown_end(*lease);
     if (answer && answer->outcome != wire::Outcome::NotFound) how = end_of(*answer);
     if (end != nullptr) *end = how;
     const wire::RevokeAnswer nothing{.outcome = wire::Outcome::NotFound};

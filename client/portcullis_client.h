@@ -2,7 +2,13 @@
 //
 // libportcullis-client: leases of leased for programs in C, and in whatever calls C. A thread of
 // the library renews what is held, hears of its end at once, and comes back to a server that was
-// restarted. Every function may be called from any thread, but close.
+// restarted. Every function may be called from any thread; nothing else may be under way when a
+// client is closed. A client is of the process that opened it: in a child of fork() each call is
+// PORTCULLIS_INVALID, and close does nothing.
+//
+// A request has 5 s for its answer (PORTCULLIS_TIMEOUT), and less where a lease would be over
+// before. It waits besides for what the library's thread is at: a renewal, or another thread's
+// request. So a call that asks the server takes 10 s at most where nobody else asks, and open 5 s.
 //
 //   portcullis_client *client;
 //   portcullis_error error;
@@ -34,7 +40,8 @@ enum {
   PORTCULLIS_BUSY = 5,         // again later; the server is ending
   PORTCULLIS_UNAVAILABLE = 6,  // the device or the journal is lost: nothing is granted
   PORTCULLIS_TIMEOUT = 7,
-  PORTCULLIS_GONE = 8,  // the server cannot be reached; the client goes on trying
+  PORTCULLIS_GONE = 8,  // the server cannot be reached; the client goes on trying. Of open: it
+                        // cannot be believed, or does not believe us, and there is no client
   PORTCULLIS_SYSTEM = 9
 };
 
@@ -65,7 +72,8 @@ typedef struct {
 #define PORTCULLIS_REQUEST_INIT \
   { 65536, 0, {0}, {0}, 1024, 0, 0, 3, 14, 6 }
 
-// What is granted. `gate` is the library's, and stays until the client is closed.
+// What is granted. `gate` is the library's, and stays until the client is closed: a lease is of no
+// use behind that, portcullis_lease_is_open() of it not allowed.
 typedef struct {
   uint64_t id;
   uint64_t epoch;
@@ -94,7 +102,9 @@ typedef struct {
 } portcullis_end;
 
 // A lease has ended otherwise than by release; its gate is closed already. Called from a thread of
-// the library's, which it must not keep waiting, and it must not call the library.
+// the library's, which it must not keep waiting: of the library it may ask
+// portcullis_lease_is_open(), and may close the client; no other call of it begins then. Other
+// calls are PORTCULLIS_INVALID from there.
 typedef void (*portcullis_on_ended)(const portcullis_end* end, void* context);
 
 // `name` is for the server's log. `on_ended` may be NULL.
@@ -138,7 +148,9 @@ typedef struct {
 int portcullis_client_alloc_anywhere(const portcullis_anywhere* anywhere,
                                      const portcullis_request* request, portcullis_client** client,
                                      portcullis_lease* lease, portcullis_error* error);
-// Leaves what is held to the server, which ends it by its rule for clients that go. Takes NULL.
+// Leaves what is held to the server, which ends it by its rule for clients that go. Closes gates
+// and frees them. Waits for the library's thread, and so for an on_ended that is under way; from
+// within on_ended it does not wait. Takes NULL.
 void portcullis_client_close(portcullis_client* client);
 
 int portcullis_client_alloc(portcullis_client* client, const portcullis_request* request,
@@ -162,7 +174,8 @@ int portcullis_client_challenge(portcullis_client* client, const portcullis_leas
 int portcullis_client_challenge_wait(portcullis_client* client, const portcullis_lease* lease,
                                      uint32_t most_ms, portcullis_challenge* challenge,
                                      portcullis_error* error);
-// Closes the gate, has the lease revoked, and says what that came to.
+// Closes the gate, has the lease revoked, and says what that came to. *end is written in any case:
+// when the call fails, with the lease's name and is_known 0.
 int portcullis_client_release(portcullis_client* client, const portcullis_lease* lease,
                               portcullis_end* end, portcullis_error* error);
 // What may be posted again of the requests that were under way under a lease, when they ended in
@@ -173,7 +186,7 @@ int portcullis_client_release(portcullis_client* client, const portcullis_lease*
 // it ("Advice for a send queue"); of the lease's rkey it does not say "fenced". One that cannot be
 // read is PORTCULLIS_INVALID, and the lease is left as it was. *advice_json is one object for each
 // request, for portcullis_client_text_free(). What `most_ms` does not suffice for (0: as long as it
-// takes) has the advice "no-advice".
+// takes) has the advice "no-advice"; asking the server comes on top of it.
 int portcullis_client_advise(portcullis_client* client, const portcullis_lease* lease,
                              const char* dump_json, uint32_t most_ms, portcullis_end* end,
                              char** advice_json, portcullis_error* error);

@@ -16,6 +16,8 @@
 import dataclasses
 import ipaddress
 import json
+import threading
+import weakref
 
 import cffi
 
@@ -104,10 +106,11 @@ class Challenge:
 
 
 class Lease:
-    """What was granted. Its members are those of portcullis_lease."""
+    """What was granted. Its members are those of portcullis_lease. Keeps its client, which is
+    closed when nobody keeps either any more; a lease of a client that was closed is not open."""
 
-    def __init__(self, library, lease):
-        self._library, self._lease = library, lease
+    def __init__(self, client, lease):
+        self._client, self._lease = client, lease
 
     def __getattr__(self, name):
         value = getattr(self._lease, name)
@@ -115,7 +118,34 @@ class Lease:
 
     @property
     def is_open(self):
-        return bool(self._library.portcullis_lease_is_open(self._lease))
+        return self._client._is_open(self._lease)
+
+
+# What is called from a thread of the library's cannot be freed there, before it has returned.
+_never_freed = []
+_called = threading.local()
+
+
+def _close(library, client, heard):
+    if getattr(_called, "by_library", False):
+        _never_freed.append((library, heard))
+    library.portcullis_client_close(client)
+
+
+def _bytes(text):
+    """A NUL would end it for the library, and the rest be lost."""
+    if "\0" in str(text):
+        raise ValueError(f"{str(text)!r}: text without NUL is accepted")
+    return str(text).encode()
+
+
+def _mac(address):
+    digits = address.replace(":", "")
+    octets = address.split(":") if ":" in address else [address]
+    if len(digits) != 12 or len(octets) not in (1, 6) or any(
+            each not in "0123456789abcdefABCDEF" for each in digits):
+        raise ValueError(f"mac {address!r}: six octets such as 02:00:00:00:00:09 are accepted")
+    return bytes.fromhex(digits)
 
 
 def _gid(address):
@@ -155,15 +185,14 @@ class Etcd:
 
 
 def _texts(values):
-    return [_ffi.NULL if each is None else _ffi.new("char[]", str(each).encode())
-            for each in values]
+    return [_ffi.NULL if each is None else _ffi.new("char[]", _bytes(each)) for each in values]
 
 
 def _request(gid, mac, qpn, *, size=65536, ttl_ms=0, psn=0, mtu=1024, access=3, ack_timeout=14,
              retry_count=6):
     return _ffi.new("portcullis_request *", {
         "bytes": size, "ttl_ms": ttl_ms, "gid": _gid(gid), "mtu": mtu, "qpn": qpn, "psn": psn,
-        "mac": bytes.fromhex(mac.replace(":", "")), "access": access,
+        "mac": _mac(mac), "access": access,
         "ack_timeout": ack_timeout, "retry_count": retry_count})
 
 
@@ -171,7 +200,9 @@ class Client:
     """`server` is a socket's path or a Quic.
 
     `on_ended`, if there is one, is given an End from a thread of the library's: it must be
-    quick, and must not call the client."""
+    quick, and may call nothing of the client but close() and a lease's is_open. A client that
+    nobody keeps, nor a lease of it, is closed, and at the end of the program at the latest. It is
+    of the process that opened it: a child of os.fork() opens its own."""
 
     def __init__(self, server, name="python", on_ended=None,
                  library="libportcullis-client.so.0.1"):
@@ -179,20 +210,38 @@ class Client:
         made = _ffi.new("portcullis_client **")
         if isinstance(server, Quic):
             kept, native = server.native()
-            self._call("portcullis_client_open_quic", native, name.encode(), self._heard,
+            self._call("portcullis_client_open_quic", native, _bytes(name), self._heard,
                        _ffi.NULL, made)
             del kept
         else:
-            self._call("portcullis_client_open", str(server).encode(), name.encode(), self._heard,
+            self._call("portcullis_client_open", _bytes(server), _bytes(name), self._heard,
                        _ffi.NULL, made)
-        self._client = made[0]
+        self._opened(made[0])
 
     def _load(self, on_ended, library):
         self._library = _ffi.dlopen(library)
+        self._lock = threading.Lock()
         self._heard = _ffi.NULL
-        if on_ended is not None:
-            self._heard = _ffi.callback("void(const portcullis_end *, void *)",
-                                        lambda end, _: on_ended(End(end)))
+        if on_ended is None:
+            return
+
+        def hear(end, _):
+            _called.by_library = True
+            try:
+                on_ended(End(end))
+            finally:
+                _called.by_library = False
+
+        self._heard = _ffi.callback("void(const portcullis_end *, void *)", hear)
+
+    def _opened(self, client):
+        self._client = client
+        self._closing = weakref.finalize(self, _close, self._library, client, self._heard)
+
+    def _is_open(self, lease):
+        with self._lock:  # its gate is freed with the client
+            return self._client != _ffi.NULL and bool(
+                self._library.portcullis_lease_is_open(lease))
 
     def _call(self, function, *arguments):
         error = _ffi.new("portcullis_error *")
@@ -205,7 +254,7 @@ class Client:
         request = _request(gid, mac, qpn, **more)
         lease = _ffi.new("portcullis_lease *")
         self._call("portcullis_client_alloc", self._client, request, lease)
-        return Lease(self._library, lease)
+        return Lease(self, lease)
 
     def challenge(self, lease, *, wait_ms=None):
         """With `wait_ms`: once it is not open any more, or an Error after that time."""
@@ -236,8 +285,10 @@ class Client:
             self._library.portcullis_client_text_free(text[0])
 
     def close(self):
-        self._library.portcullis_client_close(self._client)
-        self._client = _ffi.NULL
+        """What is held is left to the server. Leases of it are not open any more."""
+        with self._lock:
+            self._client = _ffi.NULL
+        self._closing()
 
     def __enter__(self):
         return self
@@ -263,5 +314,5 @@ def alloc_anywhere(etcd, gid, mac, qpn, *, labels=(), prefers=(), quic=None, nam
     made, lease = _ffi.new("portcullis_client **"), _ffi.new("portcullis_lease *")
     client._call("portcullis_client_alloc_anywhere", anywhere, request, made, lease)
     del kept, kept_quic
-    client._client = made[0]
-    return client, Lease(client._library, lease)
+    client._opened(made[0])
+    return client, Lease(client, lease)

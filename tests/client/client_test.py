@@ -4,7 +4,9 @@
     client_test.py LEASED LIBRARY SOURCE_FOLDER COMPILER PROGRAM_IN_C FAILOVER_CHECK
 """
 
+import gc
 import json
+import os
 import pathlib
 import queue
 import signal
@@ -219,6 +221,101 @@ class ClientLibrary(unittest.TestCase):
         subprocess.run([COMPILER, "-x", "c", "-std=gnu99", "-Wall", "-Wextra", "-pedantic",
                         "-Werror", "-fsyntax-only", f"-I{SOURCE}/client", "-"], text=True,
                        input="#include <portcullis_verbs.h>\n", check=True)
+
+    def test_lease_of_a_client_that_was_closed_is_not_open(self):
+        with portcullis_client.Client(self.server.socket, library=LIBRARY) as client:
+            lease = self.alloc(client)
+            self.assertTrue(lease.is_open)
+        self.assertFalse(lease.is_open)
+        self.assertEqual(lease.bytes, 65536)
+
+    def test_lease_keeps_its_client_and_its_news(self):
+        lease = self.alloc(portcullis_client.Client(self.server.socket, on_ended=self.ended.put,
+                                                    library=LIBRARY))
+        gc.collect()
+        with self.server.client() as operator:
+            operator.revoke(lease)
+        self.assertEqual(self.next_end().id, lease.id)
+        self.assertFalse(lease.is_open)
+
+    def test_client_that_nobody_keeps_leaves_its_lease_to_the_server(self):
+        client = portcullis_client.Client(self.server.socket, library=LIBRARY)
+        self.alloc(client, ttl_ms=600)
+        with self.server.client() as watcher:
+            watcher.watch()
+            del client
+            gc.collect()
+            self.assertEqual(watcher.next_news(wait_s=DEADLINE_S).cause, EXPIRED)
+
+    def test_program_that_ends_without_a_word_ends_well(self):
+        program = ("import portcullis_client as p, sys, time\n"
+                   "dropped = lambda: p.Client(sys.argv[1], library=sys.argv[2]).alloc(\n"
+                   "    'fe80::99', '02:00:00:00:00:09', 0x11, ttl_ms=50)\n"
+                   "for _ in range(4): dropped()\n"
+                   "kept = p.Client(sys.argv[1], on_ended=print, library=sys.argv[2])\n"
+                   "time.sleep(0.1)\n")
+        for _ in range(5):
+            done = subprocess.run([sys.executable, "-c", program, self.server.socket, LIBRARY],
+                                  env={**os.environ, "PYTHONPATH": f"{SOURCE}/client"},
+                                  capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_client_may_be_closed_from_its_own_news_and_does_nothing_else_there(self):
+        told = queue.Queue()
+
+        def hear(end):
+            try:
+                client.release(other)
+            except portcullis_client.Error as error:
+                told.put((error.code, str(error)))
+            told.put(other.is_open)
+            client.close()
+            told.put(end.id)
+
+        client = portcullis_client.Client(self.server.socket, on_ended=hear, library=LIBRARY)
+        lease, other = self.alloc(client), self.alloc(client)
+        with self.server.client() as operator:
+            operator.revoke(lease)
+        self.assertEqual([told.get(timeout=DEADLINE_S) for _ in range(3)],
+                         [(1, "called from on_ended, which must not wait"), True, lease.id])
+        self.assertFalse(other.is_open)
+
+    def test_release_that_fails_says_that_the_end_is_not_known(self):
+        client = self.client()
+        lease = self.alloc(client)
+        self.server.end(signal.SIGKILL)
+        ffi = portcullis_client._ffi
+        end = ffi.new("portcullis_end *", {"is_known": 1, "outcome": 0, "failed_mask": 9})
+        error = ffi.new("portcullis_error *")
+        code = client._library.portcullis_client_release(client._client, lease._lease, end, error)
+        self.assertNotEqual(code, 0)
+        self.assertEqual((end.id, end.epoch, end.is_known, end.failed_mask),
+                         (lease.id, lease.epoch, 0, 0))
+
+    def test_child_of_a_fork_is_told_and_ends_nothing_of_its_parent(self):
+        client = self.client()
+        lease = self.alloc(client)
+        child = os.fork()
+        if child == 0:  # as a program's child, which has its memory and none of its threads
+            status = 0
+            try:
+                self.alloc(client)
+                status = 2
+            except portcullis_client.Error as error:
+                status = 0 if "before a fork" in str(error) else 3
+            client.close()
+            os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertTrue(lease.is_open)
+        self.assertEqual(client.release(lease).outcome, portcullis_client.TORN_DOWN)
+
+    def test_what_the_library_would_cut_or_fill_up_is_refused(self):
+        client = self.client()
+        for mac in ("02:00", "02:00:00:00:00:09:01", "02:00:00:00:00:0x", "0:0:0:0:0:09", ""):
+            with self.assertRaisesRegex(ValueError, "six octets such as"):
+                client.alloc("fe80::99", mac, 0x11)
+        with self.assertRaisesRegex(ValueError, "without NUL"):
+            portcullis_client.Client(f"{self.server.socket}\0else", library=LIBRARY)
 
     def test_program_in_c(self):
         folder = pathlib.Path(self.folder.name)
