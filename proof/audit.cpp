@@ -60,6 +60,19 @@ class Auditor {
   Result<void> round() {
     PORTCULLIS_TRY(tenancy_->grant_all());
     PORTCULLIS_TRY(tenancy_->start_traffic());
+    may_stop_ = false;
+    auto seen = fence_and_watch();
+    may_stop_ = true;
+    return seen;
+  }
+  /// What ends a wait before the first revoke of a round.
+  [[nodiscard]] Result<void> check_not_stopped() const {
+    if (!may_stop_ || !options_->stop || !options_->stop()) return {};
+    return fail(Errc::Busy, "stopped");
+  }
+
+ private:
+  Result<void> fence_and_watch() {
     watch_all();
     PORTCULLIS_TRY(tenancy_->revoke_all(plan_));
     is_over_ = true;
@@ -74,7 +87,6 @@ class Auditor {
     return tenancy_->finish();
   }
 
- private:
   /// One fence, from the traffic before it on.
   struct Watch {
     StreamLook look;
@@ -175,6 +187,7 @@ class Auditor {
   std::vector<Watch> watches_;
   std::uint64_t looks_ = 0;
   std::uint64_t judged_;
+  bool may_stop_ = true;
   bool is_over_ = true;  // the round's outcomes stand: what ends now is the round itself
   // Goes first: its end may fence what a round that failed has left, and tells of it here.
   std::unique_ptr<Tenancy> tenancy_;
@@ -222,12 +235,23 @@ Result<PlanAudit> audit(const attach::DeviceSpec& device, const lease::Plan& pla
   audit.plan = plan.full_name();
   SessionOptions session_options = options.session;
   session_options.wants_load_core = true;
-  while (audit.fences < options.fences) {
+  const auto is_stopped = [&options] { return options.stop && options.stop(); };
+  Auditor* at_work = nullptr;
+  if (options.stop)
+    session_options.check_not_stopped = [&at_work] {
+      return at_work != nullptr ? at_work->check_not_stopped() : Result<void>();
+    };
+  while (audit.fences < options.fences && !is_stopped()) {
     PORTCULLIS_TRY_ASSIGN(const auto session, Session::open(device, session_options));
     Auditor auditor(*session, plan, options, audit);
     PORTCULLIS_TRY(auditor.prepare());
+    at_work = &auditor;
     const std::uint64_t until = std::min(options.fences, audit.fences + kFencesPerSession);
-    while (audit.fences < until) PORTCULLIS_TRY(auditor.round());
+    Result<void> done;
+    while (done && audit.fences < until && !is_stopped()) done = auditor.round();
+    at_work = nullptr;
+    const bool was_stopped = !done && done.error().code == Errc::Busy && is_stopped();
+    if (!done && !was_stopped) return tl::unexpected<Error>(done.error());
   }
   return audit;
 }

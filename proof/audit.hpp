@@ -60,6 +60,9 @@ struct AuditOptions {
   std::uint32_t timeout = 10;     // of the clients
   std::uint32_t retry = 3;
   SessionOptions session = {};
+  /// Ends it, with what the fences before came to: no round is cut between its revokes and what is
+  /// seen of them. May be empty; the session's own check_not_stopped is not asked.
+  std::function<bool()> stop = {};
   /// Hears of each fence of clients of our own, when it has been watched. May be empty.
   std::function<void(const std::string& plan, const FenceRecord& record)> on_fence = {};
 };
@@ -113,6 +116,7 @@ struct PlanAudit {
 /// Of a set, the WRITEs, READs and atomics that its QPs took in; wraps at 32 bits.
 [[nodiscard]] Result<std::uint32_t> requests_counted(const pmd::QCounter& counter);
 
+/// With fewer fences than were asked for where `stop` has ended it.
 [[nodiscard]] Result<PlanAudit> audit(const attach::DeviceSpec& device, const lease::Plan& plan,
                                       const AuditOptions& options);
 

@@ -39,6 +39,7 @@ Session::~Session() { clear_clients(); }
 void Session::set_clients(std::vector<Client*> clients) {
   if (load_core_) load_core_->pause();
   clients_ = std::move(clients);
+  has_failed_request_ = false;
   if (load_core_ && !clients_.empty()) load_core_->resume();
 }
 
@@ -66,6 +67,7 @@ std::uint64_t Session::pump_clients() noexcept {
   std::uint64_t next_ns = std::numeric_limits<std::uint64_t>::max();
   for (Client* client : clients_) {
     if (auto pumped = client->pump(); !pumped) note_error(std::move(pumped).error());
+    if (client->seen().failure) has_failed_request_ = true;
     next_ns = std::min(next_ns, client->next_ns());
   }
   is_pumping = false;

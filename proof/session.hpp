@@ -82,6 +82,8 @@ class Session {
     return held;
   }
   [[nodiscard]] Result<void> client_result() const;
+  /// A request of one of the clients has failed since they were set.
+  [[nodiscard]] bool has_failed_request() const noexcept { return has_failed_request_; }
 
  private:
   Session(const Device& opened, std::function<Result<void>()> check_not_stopped)
@@ -104,6 +106,7 @@ class Session {
   std::mutex noting_;  // of the error, by either thread
   std::optional<Error> client_error_;
   std::atomic<bool> has_client_error_{false};
+  std::atomic<bool> has_failed_request_{false};
   std::uint64_t last_look_ns_ = 0;
   std::unique_ptr<attach::Function> function_;
   std::optional<attach::Port> port_;

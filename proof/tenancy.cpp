@@ -156,9 +156,9 @@ Result<void> Tenancy::start_traffic() {
   const auto all_write = [this] {
     return std::ranges::all_of(clients_, [this](const auto& client) { return is_warm(*client); });
   };
-  PORTCULLIS_TRY_ASSIGN(const bool all_do,
-                        session_->run_until(session_->now_ns() + kWarmUpDeadlineNs, all_write));
-  if (all_do) return {};
+  const auto is_settled = [&] { return all_write() || session_->has_failed_request(); };
+  PORTCULLIS_TRY(session_->run_until(session_->now_ns() + kWarmUpDeadlineNs, is_settled));
+  if (all_write()) return {};
   session_->clear_clients();
   for (const auto& client : clients_)
     if (client->seen().failure)

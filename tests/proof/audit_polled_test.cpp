@@ -6,7 +6,9 @@
 #include <rte_eal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -21,13 +23,35 @@ std::string lcores() {
   return "(0-2)@(0-" + std::to_string(std::thread::hardware_concurrency() - 1) + ")";
 }
 
-TEST(AuditPolled, LoadOnACoreOfItsOwn_HoldsAndSaysWhere) {
-  const auto eal = pmd::Eal::start(
-      {"proof_polled_test", "--no-huge", "--no-pci", "--no-shconf", "-m", "64", "--no-telemetry",
-       "--file-prefix=portcullis-audit-" + std::to_string(getpid()), "--lcores", lcores()},
-      true);
-  ASSERT_TRUE(eal) << eal.error().text;
-  std::filesystem::remove_all(rte_eal_get_runtime_dir());
+class AuditPolled : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto started = pmd::Eal::start(
+        {"proof_polled_test", "--no-huge", "--no-pci", "--no-shconf", "-m", "64", "--no-telemetry",
+         "--file-prefix=portcullis-audit-" + std::to_string(getpid()), "--lcores", lcores()},
+        true);
+    ASSERT_TRUE(started) << started.error().text;
+    eal.emplace(*std::move(started));
+    std::filesystem::remove_all(rte_eal_get_runtime_dir());
+  }
+  static void TearDownTestSuite() { eal.reset(); }
+
+  static inline std::optional<pmd::Eal> eal;
+};
+
+/// The path takes longer than the clients' patience: whoever waits for them hears of that, and has
+/// not a minute of silence before.
+TEST_F(AuditPolled, ClientsThatFailBeforeAnyRevoke_EndItAtOnce) {
+  const auto began = std::chrono::steady_clock::now();
+  const auto found =
+      audit(attach::parse_device("model,execution=polled,behaviour=data-path-ns=20000000").value(),
+            lease::parse_plan("seed").value(), {});
+  ASSERT_FALSE(found);
+  EXPECT_TRUE(found.error().text.starts_with("before any revoke: ")) << found.error().text;
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(40));
+}
+
+TEST_F(AuditPolled, LoadOnACoreOfItsOwn_HoldsAndSaysWhere) {
   AuditOptions options;
   options.fences = 16;
   options.timeout = 20;  // 4 s: on a core for all three the model may be away for long

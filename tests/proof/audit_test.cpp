@@ -140,6 +140,30 @@ TEST(Audit, NothingOnItsWayWhenTheKeyGoes_NoEvidence) {
   EXPECT_EQ(found.verdict(), AuditVerdict::NoEvidence);
 }
 
+TEST(Audit, Stopped_SaysWhatTheFencesBeforeCameTo) {
+  AuditOptions options;
+  options.fences = 1'000'000;
+  std::uint64_t told = 0;
+  options.on_fence = [&told](const std::string&, const FenceRecord&) { ++told; };
+  options.stop = [&told] { return told >= 8; };
+  const auto found =
+      audit(attach::parse_device(kPending).value(), lease::parse_plan("seed").value(), options);
+  ASSERT_TRUE(found) << found.error().text;
+  EXPECT_EQ(found->fences, 8u);
+  EXPECT_EQ(found->watched, 8u);
+  EXPECT_EQ(found->verdict(), AuditVerdict::Held);
+}
+
+TEST(Audit, StoppedWhileClientsBegin_HasNoFenceAndNoEvidence) {
+  AuditOptions options;
+  options.stop = [asked = 0]() mutable { return ++asked > 2; };
+  const auto found =
+      audit(attach::parse_device(kPending).value(), lease::parse_plan("seed").value(), options);
+  ASSERT_TRUE(found) << found.error().text;
+  EXPECT_EQ(found->fences, 0u);
+  EXPECT_EQ(found->verdict(), AuditVerdict::NoEvidence);
+}
+
 TEST(Audit, EachFence_IsToldWithWhatWasInFlight) {
   std::vector<FenceRecord> records;
   AuditOptions options;

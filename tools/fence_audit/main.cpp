@@ -75,6 +75,8 @@ void write_files(const Options& options, const std::string& device,
 Result<AuditVerdict> run(Options& options) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, portcullis::attach::parse_device(options.device));
   PORTCULLIS_TRY(check_files(options, spec));
+  portcullis::program::heed_stop_signals(stop_asked);
+  options.audit.stop = [] { return stop_asked.load(); };
   PORTCULLIS_TRY_ASSIGN(const auto eal, spec.start_eal(options.eal));
   std::string lines(lines_header());
   if (!options.per_fence.empty())
@@ -87,7 +89,6 @@ Result<AuditVerdict> run(Options& options) {
   if (!options.listen.empty()) {
     PORTCULLIS_TRY_ASSIGN(channel, portcullis::service::exchange::listen_tcp(options.listen));
     fmt::print("{}\n", channel->who_may_ask());
-    portcullis::program::heed_stop_signals(stop_asked);
   }
   std::vector<PlanAudit> audits;
   for (const std::string& name : options.plans) {

@@ -55,7 +55,8 @@ void add_options(CLI::App& app, Options& options) {
       ->type_name("LIST")
       ->delimiter(',')
       ->check(check_plan, "");
-  app.add_option("--fences", options.audit.fences, "fences for each plan (default 10000)")
+  app.add_option("--fences", options.audit.fences,
+                 "fences for each plan, --leases at a time, the last of them too (default 10000)")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
   auto* leases =
