@@ -177,8 +177,11 @@ Result<ShmLink::Answer> ShmLink::ask(Command command, std::span<const std::byte>
   const int left_ms = std::min(asked.until.left_ms(), bounded_ms());
   if (!has_news(left_ms)) {
     owed_ = asked;
-    const auto text = fmt::format("{}: {} was not answered in {} ms", name_,
-                                  model::vfio_user::name(command), left_ms);
+    const auto what = model::vfio_user::name(command);
+    const auto text =
+        left_ms == 0
+            ? fmt::format("{}: {}: asked, with no time left to wait for its answer", name_, what)
+            : fmt::format("{}: {} was not answered in {} ms", name_, what, left_ms);
     if (asked.until.has_passed()) (void)settle_owed();  // which gives it up
     return fail(Errc::Timeout, text);
   }

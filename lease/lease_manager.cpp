@@ -23,6 +23,7 @@ namespace {
 constexpr std::uint32_t kLogSlotsPerQueue = 8;
 /// How long a failed grant waits for its undoing; poll() goes on with it.
 constexpr std::uint64_t kUndoMs = 30;
+constexpr std::uint64_t kUndoUnmapMs = 100;  // the host's part of it
 
 Result<void> check_ms(std::string_view name, std::uint64_t ms, std::uint64_t least,
                       std::uint64_t most) {
@@ -197,7 +198,6 @@ Result<pmd::CompletionQueue*> LeaseManager::own_queue_of(std::uint32_t slot,
 
 Result<Grant> LeaseManager::grant(const GrantRequest& request) {
   const std::uint64_t since_ns = now_ns();
-  const HostPatience bounded(after_ms(since_ns, options_.grant.deadline_ms));
   granter_.bound_commands();
   auto grant = make_alone(request);
   granter_.lift_bound();
@@ -210,14 +210,19 @@ Result<Grant> LeaseManager::make_alone(const GrantRequest& request) {
   PORTCULLIS_TRY(Granter::check(request));
   PORTCULLIS_TRY_ASSIGN(const Lease lease, table_.grant());
   Holding& made = open(lease, request);
-  auto queue = completion_queue_for(lease.slot, request);
-  if (queue && request.log_receives) made.receives = *queue;
-  auto grant = queue ? granter_.make(made, **queue, request)
-                     : Result<Grant>(forward_error(std::move(queue)));
+  auto grant = make_in_time(made, lease.slot, request);
   if (!grant) return tl::unexpected<Error>(undo(std::span(&lease, 1), std::move(grant).error()));
   grant->lease = lease;
   serve(made, lease, request);
   return grant;
+}
+
+Result<Grant> LeaseManager::make_in_time(Holding& made, std::uint32_t slot,
+                                         const GrantRequest& request) {
+  const HostPatience bounded(after_ms(now_ns(), options_.grant.deadline_ms));
+  PORTCULLIS_TRY_ASSIGN(auto* const queue, completion_queue_for(slot, request));
+  if (request.log_receives) made.receives = queue;
+  return granter_.make(made, *queue, request);
 }
 
 Holding& LeaseManager::open(const Lease& lease, const GrantRequest& request) {
@@ -254,6 +259,9 @@ Error LeaseManager::undo(std::span<const Lease> leases, Error error) {
     (void)table_.revoke(lease.id, lease.epoch);
     slots.push_back(lease.slot);
   }
+  // What the grant has spent of its own patience is nothing to this: a region that is not given
+  // back stays mapped until the function is reset.
+  const HostPatience bounded(after_ms(now_ns(), kUndoUnmapMs));
   const auto running = begin_fence(std::move(slots), legacy_plan());
   // In common slots: a revoke behind it finds its own.
   running->fence.go_on_unawaited();

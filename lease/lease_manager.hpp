@@ -221,6 +221,9 @@ class LeaseManager {
   [[nodiscard]] static Result<void> check(const Options& options);
   [[nodiscard]] Result<void> check_may_grant() const;
   [[nodiscard]] Result<Grant> make_alone(const GrantRequest& request);
+  /// Everything of it, within the patience of a grant.
+  [[nodiscard]] Result<Grant> make_in_time(Holding& made, std::uint32_t slot,
+                                           const GrantRequest& request);
   /// The slots of the group's members; no command is sent.
   [[nodiscard]] Result<GroupGrant> open_group(std::span<const GrantRequest> requests);
   /// Until all of the group stands or it is `until_ns`, one step at least; true when all stands.

@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 
 #include <charconv>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -27,10 +28,14 @@ std::string value_of(const Machine& machine, std::string_view file, std::string_
 }
 
 /// The soft limit of this process; unlimited where the kernel does not tell.
-std::uint64_t locked_bytes_limit(const Machine& machine) {
-  std::istringstream words(value_of(machine, "proc/self/limits", "Max locked memory"));
-  std::uint64_t limit = kUnlimited;
-  return words >> limit ? limit : kUnlimited;
+/// None: nobody says.
+std::optional<std::uint64_t> locked_bytes_limit(const Machine& machine) {
+  const std::string said = value_of(machine, "proc/self/limits", "Max locked memory");
+  std::istringstream words(said);
+  std::uint64_t limit = 0;
+  if (words >> limit) return limit;
+  if (said.find("unlimited") != std::string::npos) return kUnlimited;
+  return std::nullopt;
 }
 
 /// vfio_lock_acct of Linux asks nobody who has CAP_IPC_LOCK.
@@ -127,17 +132,20 @@ bool has_free_hugepages(const Machine& machine, int node) {
 }
 
 Finding memlock_finding(const Machine& machine) {
-  const std::uint64_t limit = locked_bytes_limit(machine);
+  const std::optional<std::uint64_t> limit = locked_bytes_limit(machine);
   if (may_lock_anything(machine))
     return {kArea, "memlock", Status::Ok, "no limit on locked memory for this user"};
-  if (limit == kUnlimited) return {kArea, "memlock", Status::Ok, "unlimited"};
-  if (limit >= kLeastLockedBytes)
+  if (!limit)
+    return {kArea, "memlock", Status::Waits,
+            "/proc/self/limits does not say how much memory may be locked"};
+  if (*limit == kUnlimited) return {kArea, "memlock", Status::Ok, "unlimited"};
+  if (*limit >= kLeastLockedBytes)
     return {kArea, "memlock", Status::Ok,
-            fmt::format("{} MiB; regions of leases count too", limit >> 20)};
+            fmt::format("{} MiB; regions of leases count too", *limit >> 20)};
   return {kArea,
           "memlock",
           Status::Missing,
-          fmt::format("{} KiB may be locked, at least {} expected", limit >> 10,
+          fmt::format("{} KiB may be locked, at least {} expected", *limit >> 10,
                       kLeastLockedBytes >> 10),
           {"prlimit --pid $$ --memlock=unlimited:unlimited"},
           "at each login: echo '* - memlock unlimited' > /etc/security/limits.d/90-vfio.conf"};

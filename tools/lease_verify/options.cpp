@@ -209,6 +209,15 @@ Result<LeasedOptions> leased_options(const LeasedWords& words, bool revoke_test)
   return options;
 }
 
+/// What would be passed over: its user meant something by it.
+Result<void> check_of_a_revoke(const CLI::App& app, const Options& options, bool cooperates) {
+  for (const char* const name : {"--op", "--depth", "--limit-ms"})
+    if (app.count(name) != 0 && !options.revoke_test && !cooperates)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("{}: of a revoke; it goes with --revoke-test or --cooperate", name));
+  return {};
+}
+
 }  // namespace
 
 Result<Options> parse_options(int argc, const char* const* argv) {
@@ -231,6 +240,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
     return options;
   }
   PORTCULLIS_TRY(check_ways(options, by_leased));
+  PORTCULLIS_TRY(check_of_a_revoke(app, options, leased.options.cooperate));
   PORTCULLIS_TRY(program::check_outputs({{"--json", options.json_file},
                                          {"--request-file", options.request_file},
                                          {"--grant-file", options.grant_file}},

@@ -60,6 +60,12 @@ TEST(Doctor, HealthyMachine_AsksForNothing) {
   EXPECT_THAT(waiting(Machine(machine.root())), IsEmpty());
 }
 
+TEST(Doctor, LimitThatNobodySays_IsNoneThatIsGood) {
+  const HealthyMachine machine;
+  machine.remove("proc/self/limits");
+  EXPECT_THAT(waiting(Machine(machine.root())), ElementsAre("memlock"));
+}
+
 /// modprobe would send the user round for ever.
 TEST(Doctor, KernelThatLoadsNoModules_NeedsAnotherKernelAndNoCommand) {
   const auto found = [](const auto& take) {
