@@ -3,9 +3,11 @@
 // A DmaSpace that only keeps the books: which ranges are mapped, and refusals on demand.
 #pragma once
 
+#include <cstdint>
 #include <map>
 
 #include "base/device.hpp"
+#include "base/host_patience.hpp"
 
 namespace portcullis::testing {
 
@@ -21,6 +23,7 @@ class FakeDmaSpace final : public DmaSpace {
   }
   Result<void> unmap(Iova iova, std::size_t bytes) override {
     if (refuse_unmap) return fail(Errc::System, "unmap refused");
+    unmap_until_ns = HostPatience::until_ns();
     if (mapped[iova] != bytes) return fail(Errc::InvalidArgument, "not mapped so");
     mapped.erase(iova);
     return {};
@@ -29,6 +32,7 @@ class FakeDmaSpace final : public DmaSpace {
   static constexpr Iova kHugePage = Iova{2} << 20;
   Iova next = Iova{1} << 40;
   std::map<Iova, std::size_t> mapped;
+  std::uint64_t unmap_until_ns = 0;  // how long the last one might have waited
   bool refuse_map = false;
   bool refuse_unmap = false;
 };

@@ -136,6 +136,16 @@ TEST_F(LeaseManagerTest, ConnectRefused_UndoneByTheLegacyPlan) {
   EXPECT_THAT(function.dma.mapped, SizeIs(mappings));
 }
 
+/// Its own 400 ms are nearly over then.
+TEST_F(LeaseManagerTest, UndoOfALateGrant_HasTimeOfItsOwnForTheUnmap) {
+  Answer late = kRefused;
+  late.takes_ns = 399 * kMs;
+  function.channel.answer(Opcode::INIT2RTR_QP, late);
+  EXPECT_FALSE(manager->grant(request));
+  EXPECT_GE(function.dma.unmap_until_ns, function.now_ns + 50 * kMs);
+  EXPECT_EQ(manager->table().count(State::Free), 3u);
+}
+
 TEST_F(LeaseManagerTest, CompletionQueueRefused_SlotFreeAndNothingIsUndone) {
   function.forget();
   function.channel.answer(Opcode::CREATE_CQ, kRefused);
