@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "program/standard_streams.hpp"
 #include "tests/pfc/console.hpp"
 #include "tools/pfc_deadlock/command.hpp"
 
@@ -617,11 +618,45 @@ TEST(Topology, LinkThatNeverPauses_IsReadBackAsOne) {
   EXPECT_EQ(run_pfc_deadlock({"cbd", "ring-3"}).status, 1);
 }
 
+/// As main() ends with it.
+int status_of(const std::vector<std::string>& arguments) {
+  return program::run_main("pfc-deadlock", [&] { return run_pfc_deadlock(arguments).status; });
+}
+
+TEST(Program, FileThatTakesNothingAfterTheWork_IsLostOutput) {
+  const std::vector<std::vector<std::string>> runs = {
+      {"fluid", "seed-2", "--until", "1", "--svg", "/dev/full"},
+      {"fluid", "seed-2", "--until", "1", "--phase", "/dev/full"},
+      {"fluid", "seed-2", "--until", "1", "--report", "/dev/full"},
+      {"packet", "seed-2", "--until", "1", "--svg", "/dev/full"},
+      {"packet", "seed-2", "--until", "1", "--report", "/dev/full"},
+      {"residence", "seed-2", "--until", "0", "--report", "/dev/full"},
+      {"sweep", "seed-2", "--vary", "d=0.1", "--runs", "1", "--until", "1", "--svg", "/dev/full"},
+      {"cbd", "seed-2", "--report", "/dev/full"},
+      {"cbd", "ring-3", "--advise", "rewrites", "--advice", "/dev/full"}};
+  for (const auto& arguments : runs)
+    EXPECT_EQ(status_of(arguments), program::kExitOutputLost) << arguments[0] << arguments.back();
+}
+
+TEST(Program, FileThatCannotBeWritten_IsRefusedBeforeTheWork) {
+  const std::vector<std::vector<std::string>> runs = {
+      {"fluid", "seed-2", "--phase", "/nowhere/x"},
+      {"packet", "seed-2", "--until", "1", "--report", "/nowhere/x"},
+      {"residence", "seed-2", "--report", "/nowhere/x"},
+      {"cbd", "ring-3", "--advise", "rewrites", "--advice", "/nowhere/x"}};
+  for (const auto& arguments : runs) {
+    const Outcome outcome = run_pfc_deadlock(arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments[0];
+    EXPECT_THAT(outcome.out, IsEmpty()) << arguments[0];
+    EXPECT_THAT(outcome.err, HasSubstr(" /nowhere/x cannot be written: ")) << arguments[0];
+  }
+}
+
 TEST(Packet, CapacityBeyondPicoseconds_IsRefused) {
   const Outcome outcome =
-      run_pfc_deadlock({"packet", "seed-2", "--set", "capacity=1e308", "--until", "1"});
+      run_pfc_deadlock({"packet", "seed-2", "--set", "capacity=1e50", "--until", "1"});
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("link host-f-1: capacity 1e+308 sends 84 bytes in less than a "
+  EXPECT_THAT(outcome.err, HasSubstr("link host-f-1: capacity 1e+50 sends 84 bytes in less than a "
                                      "picosecond; at most "));
 }
 

@@ -21,6 +21,7 @@
 #include "pfc/cbd/reroute.hpp"
 #include "pfc/cbd/rewritten.hpp"
 #include "pfc/topology_json.hpp"
+#include "program/standard_streams.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/input.hpp"
 #include "tools/pfc_deadlock/page.hpp"
@@ -173,7 +174,11 @@ Result<void> write_advice(const pfc::Topology& topology,
                           Console& console) {
   PORTCULLIS_TRY_ASSIGN(const cbd::Advice advice,
                         cbd::advise(topology, priorities, options.traffic, options.remedy));
-  PORTCULLIS_TRY(write_file(options.advice, pfc::to_json(advice.topology)));
+  const auto written = program::write_output(options.advice, pfc::to_json(advice.topology));
+  if (!written) {
+    program::note_lost_file("--advice " + written.error().text);
+    return {};
+  }
   PORTCULLIS_TRY_ASSIGN(const std::string text, read_file(options.advice));
   PORTCULLIS_TRY_ASSIGN(const pfc::Topology read, pfc::parse_topology(text, options.advice));
   CbdOptions plain = options;
@@ -227,8 +232,8 @@ void add_what_was_asked(const CbdOptions& options, std::vector<std::string>& lim
         fmt::format("Only priority {} was asked for.", fmt::join(options.priorities, ", ")));
 }
 
-Result<void> report_page(const pfc::Topology& topology, const CbdOptions& options,
-                         Arguments arguments, const std::vector<cbd::Analysis>& analyses) {
+void report_page(const pfc::Topology& topology, const CbdOptions& options, Arguments arguments,
+                 const std::vector<cbd::Analysis>& analyses) {
   Page page("cbd", arguments, topology);
   page.printed(cbd::analysis_text(topology, analyses));
   std::vector<std::string> limits{
@@ -243,11 +248,11 @@ Result<void> report_page(const pfc::Topology& topology, const CbdOptions& option
   page.fabric(cycle);
   page.heading("Who waits for whom, in a shortest circle of each component");
   page.table({"link", "waits for", "priority", "because of"}, cycle_rows(topology, analyses));
-  return page.write(options.report);
+  page.keep(options.report);
 }
 
-Result<void> failures_page(const pfc::Topology& topology, const CbdOptions& options,
-                           Arguments arguments, const std::string& text, bool is_sampled) {
+void failures_page(const pfc::Topology& topology, const CbdOptions& options, Arguments arguments,
+                   const std::string& text, bool is_sampled) {
   Page page("cbd", arguments, topology);
   page.printed(text);
   std::vector<std::string> limits{
@@ -259,7 +264,7 @@ Result<void> failures_page(const pfc::Topology& topology, const CbdOptions& opti
   add_what_was_asked(options, limits);
   page.not_looked_at(limits);
   page.fabric({});
-  return page.write(options.report);
+  page.keep(options.report);
 }
 
 std::string text_of(Format format, const pfc::Topology& topology,
@@ -297,9 +302,7 @@ int analyse(const pfc::Topology& topology, const CbdOptions& options, Arguments 
   if (const auto seen = cbd::check_looked_at(analyses); !seen)
     return refuse(console, "pfc-deadlock cbd", seen.error());
   console.out << text_of(options.format, topology, analyses);
-  if (!options.report.empty())
-    if (const auto written = report_page(topology, options, arguments, analyses); !written)
-      return refuse(console, "pfc-deadlock cbd", written.error());
+  if (!options.report.empty()) report_page(topology, options, arguments, analyses);
   if (!options.advice.empty())
     if (const auto written = write_advice(topology, *priorities, options, console); !written) {
       const int status = refuse(console, "pfc-deadlock cbd", written.error());
@@ -326,11 +329,8 @@ int sweep(const pfc::Topology& topology, CbdOptions& options, Arguments argument
   }
   console.out << text_of(options.format, topology, *swept, options.failures);
   if (!options.report.empty())
-    if (const auto written = failures_page(topology, options, arguments,
-                                           cbd::failures_text(topology, *swept, options.failures),
-                                           swept->is_sampled);
-        !written)
-      return refuse(console, "pfc-deadlock cbd", written.error());
+    failures_page(topology, options, arguments,
+                  cbd::failures_text(topology, *swept, options.failures), swept->is_sampled);
   return swept->is_free_of_cycles() ? kExitDone : kExitCycle;
 }
 

@@ -101,12 +101,11 @@ std::string subtitle_of(const Options& options) {
   return text;
 }
 
-Result<void> draw(const Options& options, const Topology& topology, const FluidRun& run) {
+void draw(const Options& options, const Topology& topology, const FluidRun& run) {
   if (!options.svg.empty())
-    PORTCULLIS_TRY(write_file(options.svg, timeline_svg(topology, run, subtitle_of(options))));
+    program::keep_output("--svg", options.svg, timeline_svg(topology, run, subtitle_of(options)));
   if (!options.phase.empty())
-    PORTCULLIS_TRY(write_file(options.phase, phase_svg(topology, run, subtitle_of(options))));
-  return {};
+    program::keep_output("--phase", options.phase, phase_svg(topology, run, subtitle_of(options)));
 }
 
 std::vector<std::vector<std::string>> ingress_rows(const Topology& topology, const FluidRun& run) {
@@ -132,8 +131,8 @@ std::vector<std::vector<std::string>> flow_rows(const Topology& topology, const 
   return rows;
 }
 
-Result<void> report(const Options& options, Arguments arguments, const Topology& topology,
-                    const FluidRun& run, const std::vector<std::string>& notes) {
+void report(const Options& options, Arguments arguments, const Topology& topology,
+            const FluidRun& run, const std::vector<std::string>& notes) {
   Page page("fluid", arguments, topology);
   page.printed(verdict_of(topology, run));
   std::vector<std::string> limits{
@@ -152,7 +151,7 @@ Result<void> report(const Options& options, Arguments arguments, const Topology&
   page.table({"link", "most", "XOFF", "XON", "buffer"}, ingress_rows(topology, run));
   page.heading("Flows");
   page.table({"flow", "sent over its last link", "rate at the end"}, flow_rows(topology, run));
-  return page.write(options.report);
+  page.keep(options.report);
 }
 
 /// Times to print, and the time up to which to solve.
@@ -215,9 +214,9 @@ Result<int> run(Console& console, Arguments arguments, Options options) {
   const SecondRun second = second_run(topology, solver, found);
   print(console, options, topology, &found, rows, second);
   console.err << verdict_of(topology, found) << flows.note << second.note;
-  PORTCULLIS_TRY(draw(options, topology, found));
+  draw(options, topology, found);
   if (!options.report.empty())
-    PORTCULLIS_TRY(report(options, arguments, topology, found, {flows.note, second.note}));
+    report(options, arguments, topology, found, {flows.note, second.note});
   if (found.is_interrupted || console.is_stopped) return kExitInterrupted;
   return found.deadlock ? kExitLocked : kExitDone;
 }

@@ -37,8 +37,14 @@ Result<std::string> read_file(const std::string& path) {
   return program::read_input(name_of(path), kMostBytes);
 }
 
-Result<void> write_file(const std::string& path, std::string_view text) {
-  return program::write_output(path, text);
+Result<void> check_outputs(const std::vector<program::WrittenFile>& files,
+                           const std::vector<std::string>& inputs) {
+  PORTCULLIS_TRY(program::check_outputs(files, inputs));
+  for (const program::WrittenFile& output : files)
+    if (!output.file.empty())
+      PORTCULLIS_TRY(
+          program::named(std::string(output.option), program::check_output(output.file)));
+  return {};
 }
 
 Result<std::vector<double>> parse_times(std::string_view option, const std::string& text) {

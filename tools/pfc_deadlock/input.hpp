@@ -24,9 +24,11 @@ int refuse(Console& console, std::string_view command, const Error& error);
 
 /// Whole file; "-" is standard input. System, naming the file.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
-[[nodiscard]] Result<void> write_file(const std::string& path, std::string_view text);
 
-using program::check_outputs;
+/// As program::check_outputs(), and that each can be written as things are now: what cannot is
+/// refused before the work.
+[[nodiscard]] Result<void> check_outputs(const std::vector<program::WrittenFile>& files,
+                                         const std::vector<std::string>& inputs);
 
 /// "1,2.5,10" as ascending times; InvalidArgument names the option and what is accepted.
 [[nodiscard]] Result<std::vector<double>> parse_times(std::string_view option,

@@ -177,9 +177,9 @@ std::vector<std::vector<std::string>> ingress_rows(const pfc::Topology& topology
   return rows;
 }
 
-Result<void> report_page(const PacketOptions& options, Arguments arguments,
-                         const pfc::Topology& topology, const packet::RunOptions& run,
-                         const packet::RunReport& report, const std::string& note) {
+void report_page(const PacketOptions& options, Arguments arguments, const pfc::Topology& topology,
+                 const packet::RunOptions& run, const packet::RunReport& report,
+                 const std::string& note) {
   Page page("packet", arguments, topology);
   page.printed(packet::run_text(topology, run, report));
   std::vector<std::string> limits{
@@ -214,7 +214,7 @@ Result<void> report_page(const PacketOptions& options, Arguments arguments,
   page.heading("Ingresses");
   page.table({"link", "priority", "times closed", "closed for", "most", "XOFF"},
              ingress_rows(topology, report));
-  return page.write(options.report);
+  page.keep(options.report);
 }
 
 std::string text_of(Format format, const pfc::Topology& topology, const packet::RunOptions& run,
@@ -258,13 +258,9 @@ int run_packet(Arguments arguments, Console& console) {
   if (console.shows_progress) fmt::print(console.err, "\r{:20}\r", "");
   console.err << flows->note;
   console.out << text_of(options.format, *topology, *run, *report);
-  if (!options.svg.empty())
-    if (const auto written = write_file(options.svg, picture(*topology, *report)); !written)
-      return refuse(console, "pfc-deadlock packet", written.error());
+  if (!options.svg.empty()) program::keep_output("--svg", options.svg, picture(*topology, *report));
   if (!options.report.empty())
-    if (const auto written = report_page(options, arguments, *topology, *run, *report, flows->note);
-        !written)
-      return refuse(console, "pfc-deadlock packet", written.error());
+    report_page(options, arguments, *topology, *run, *report, flows->note);
   if (report->is_stopped) return kExitInterrupted;
   return report->deadlock ? kExitLocked : kExitDone;
 }

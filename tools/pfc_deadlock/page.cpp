@@ -90,8 +90,8 @@ void Page::table(const std::vector<std::string>& head,
     body_ += fmt::format("<p class=note>{} more are left out.</p>\n", rows.size() - kMostRows);
 }
 
-Result<void> Page::write(const std::string& path) const {
-  return write_file(path, body_ + "</body></html>\n");
+void Page::keep(const std::string& path) const {
+  program::keep_output("--report", path, body_ + "</body></html>\n");
 }
 
 std::string time_text(const pfc::Topology& topology, double time) {

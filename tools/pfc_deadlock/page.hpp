@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.hpp"
 #include "pfc/topology.hpp"
 #include "tools/pfc_deadlock/command.hpp"
 
@@ -33,7 +32,8 @@ class Page {
   void table(const std::vector<std::string>& head,
              const std::vector<std::vector<std::string>>& rows);
 
-  [[nodiscard]] Result<void> write(const std::string& path) const;
+  /// For --report, at the end of the work (program::keep_output).
+  void keep(const std::string& path) const;
 
  private:
   const pfc::Topology& topology_;

@@ -240,9 +240,9 @@ std::vector<std::vector<std::string>> rows_of(const std::vector<Line>& lines) {
   return rows;
 }
 
-Result<void> report_page(const Topology& topology, const Options& options, Arguments arguments,
-                         const ResidenceBound& bound, const std::vector<Line>& lines,
-                         const Seen& seen, const std::string& printed) {
+void report_page(const Topology& topology, const Options& options, Arguments arguments,
+                 const ResidenceBound& bound, const std::vector<Line>& lines, const Seen& seen,
+                 const std::string& printed) {
   Page page("residence", arguments, topology);
   page.printed(printed);
   std::vector<std::string> limits{
@@ -262,7 +262,7 @@ Result<void> report_page(const Topology& topology, const Options& options, Argum
     page.picture(
         timeline_svg(topology, *seen.run, std::string(discipline_text(options.discipline))));
   }
-  return page.write(options.report);
+  page.keep(options.report);
 }
 
 /// Importers that are told no delays leave them at 0.
@@ -302,7 +302,7 @@ Result<int> run(Console& console, const Options& options, Arguments arguments) {
   console.err << printed;
   if (seen.is_interrupted) return kExitInterrupted;
   if (!options.report.empty())
-    PORTCULLIS_TRY(report_page(topology, options, arguments, *bound, lines, seen, printed));
+    report_page(topology, options, arguments, *bound, lines, seen, printed);
   return is_bound ? kExitDone : kExitNoBound;
 }
 

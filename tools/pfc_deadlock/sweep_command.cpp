@@ -188,8 +188,8 @@ std::vector<std::vector<std::string>> rows_of(const pfc::Topology& topology,
   return rows;
 }
 
-Result<void> report_page(const pfc::Topology& topology, const Options& options, Arguments arguments,
-                         const std::vector<SweepAxis>& axes, const std::vector<SweepCell>& cells) {
+void report_page(const pfc::Topology& topology, const Options& options, Arguments arguments,
+                 const std::vector<SweepAxis>& axes, const std::vector<SweepCell>& cells) {
   std::uint64_t runs = 0;
   std::uint64_t undecided = 0;
   std::uint64_t locked = 0;
@@ -215,7 +215,7 @@ Result<void> report_page(const pfc::Topology& topology, const Options& options, 
   page.picture(svg_of(options, axes, cells));
   page.table({"settings", "runs", "undecided", "lock", "share", "first", "10 %", "median", "90 %"},
              rows_of(topology, axes, cells));
-  return page.write(options.report);
+  page.keep(options.report);
 }
 
 void declare(CLI::App& app, Options& to) {
@@ -333,9 +333,8 @@ Result<int> run(Console& console, const Options& options, Arguments arguments) {
     return kExitInterrupted;
   }
   if (!options.svg.empty())
-    PORTCULLIS_TRY(write_file(options.svg, svg_of(options, to.axes, cells)));
-  if (!options.report.empty())
-    PORTCULLIS_TRY(report_page(topology, options, arguments, to.axes, cells));
+    program::keep_output("--svg", options.svg, svg_of(options, to.axes, cells));
+  if (!options.report.empty()) report_page(topology, options, arguments, to.axes, cells);
   return kExitDone;
 }
 
