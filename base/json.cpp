@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <utility>
@@ -105,6 +106,9 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t, const std::string& token,
                    const nlohmann::detail::exception& error) override {
     const std::string_view what = error.what();
+    if (dynamic_cast<const nlohmann::detail::out_of_range*>(&error) != nullptr)
+      return refuse(fmt::format("{}{}; a number up to {:.2g} is accepted", path(),
+                                token.substr(0, kMostShown), std::numeric_limits<double>::max()));
     // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error .. - .."
     const std::size_t colon = what.find(": ");
     const std::string text(colon == std::string_view::npos ? what : what.substr(colon + 2));
@@ -129,6 +133,17 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     return !table.insert(name).second;
   }
 
+  /// Where a value that comes next belongs, as JsonCursor spells it: "links[1].capacity: ".
+  [[nodiscard]] std::string path() const {
+    std::string path;
+    for (const JsonValue& of : open_) {
+      if (of.kind == JsonValue::Kind::Array)
+        path += fmt::format("[{}]", of.items.size());
+      else if (!of.keys.empty())
+        path += (path.empty() ? "" : ".") + of.keys.back();
+    }
+    return path.empty() ? path : path + ": ";
+  }
   bool refuse(std::string what) {
     if (refusal_.empty()) {
       refusal_ = one_line(std::move(what));

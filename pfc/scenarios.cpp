@@ -163,6 +163,33 @@ constexpr std::string_view kAccepted =
     "theta, gap, d, capacity, d0, d1, a, B, rate.FLOW, start.FLOW, stop.FLOW, buffer.FLOW, "
     "capacity.LINK, delay.LINK, xoff.LINK, xon.LINK, buffer.LINK";
 
+Result<void> apply_all(Topology& topology, std::span<const std::string> settings) {
+  for (const std::string& setting : settings) PORTCULLIS_TRY(apply_setting(topology, setting));
+  return {};
+}
+
+/// The settings but for one, which is empty then.
+Result<void> check_without(Topology topology, std::vector<std::string> settings, std::size_t one) {
+  settings.erase(settings.begin() + static_cast<std::ptrdiff_t>(one));
+  PORTCULLIS_TRY(apply_all(topology, settings));
+  return check(topology);
+}
+
+/// The setting without which there would be another error, or none; all of them where one alone
+/// does not make it, none where the topology has it anyway.
+std::string settings_to_blame(const Topology& before, std::span<const std::string> settings,
+                              const Error& error) {
+  const auto unset = check(before);
+  if (!unset && unset.error().text == error.text) return {};
+  const std::vector<std::string> all(settings.begin(), settings.end());
+  for (std::size_t i = all.size(); i-- > 0;) {  // what comes later has the last word
+    const auto without = check_without(before, all, i);
+    if (without || without.error().text != error.text)
+      return fmt::format("setting \"{}\": ", all[i]);
+  }
+  return fmt::format("settings \"{}\": ", fmt::join(all, "\", \""));
+}
+
 }  // namespace
 
 std::span<const ScenarioName> scenario_names() { return kNames; }
@@ -219,8 +246,15 @@ Result<void> apply_setting(Topology& topology, std::string_view setting) {
 }
 
 Result<void> apply_settings(Topology& topology, std::span<const std::string> settings) {
-  for (const std::string& setting : settings) PORTCULLIS_TRY(apply_setting(topology, setting));
-  return check(topology);
+  Topology set = topology;
+  PORTCULLIS_TRY(apply_all(set, settings));
+  auto checked = check(set);
+  if (!checked) {
+    checked.error().text.insert(0, settings_to_blame(topology, settings, checked.error()));
+    return checked;
+  }
+  topology = std::move(set);
+  return {};
 }
 
 }  // namespace portcullis::pfc

@@ -155,15 +155,20 @@ class TopologyIndex {
 
 /// What is wrong with a topology, and where.
 struct TopologyProblem {
-  enum class Part : std::uint8_t { Topology, Node, Link, Flow, Route, Rewrite };
-  Part part = Part::Topology;
+  enum class Part : std::uint8_t { Units, Node, Link, Flow, Route, Rewrite };
+  Part part = Part::Units;
   std::size_t index = 0;    // in nodes, links, flows, routes or rewrites
   std::string_view member;  // as JSON spells it
   std::string text;         // the value and what is accepted
 };
 
-/// The first problem of: names used twice, ids out of range, capacities, delays, thresholds,
-/// buffers, paths that do not connect, loops without a TTL, sources.
+/// Of every number of a topology that is neither 0 nor unlimited. A product or quotient of a few
+/// such numbers still fits a double, where one of 1e-306 made infinite times out of a capacity.
+inline constexpr double kLeastNumber = 1e-50;
+inline constexpr double kLargestNumber = 1e50;
+
+/// The first problem of: numbers beyond those, names used twice, ids out of range, capacities,
+/// delays, thresholds, buffers, paths that do not connect, loops without a TTL, sources.
 [[nodiscard]] std::optional<TopologyProblem> find_problem(const Topology& topology);
 
 /// InvalidArgument, as "links[3].xon: what".

@@ -45,13 +45,35 @@ class Checker {
   Problem bad(Part part, std::string_view member, std::string text) const {
     return TopologyProblem{part, at_, member, std::move(text)};
   }
-  static bool is_positive(double value) { return value > 0 && std::isfinite(value); }
-  static bool is_size(double value) { return value >= 0 && std::isfinite(value); }
+  static bool is_in_range(double value) { return value >= kLeastNumber && value <= kLargestNumber; }
+  static std::string shown(double value) {
+    return std::isinf(value) ? "unlimited" : fmt::format("{}", value);
+  }
+
+  /// A number above 0; `or_unlimited`: that too.
+  Problem positive(Part part, std::string_view member, double value,
+                   bool or_unlimited = false) const {
+    if (is_in_range(value) || (or_unlimited && value == kUnlimited)) return std::nullopt;
+    const std::string_view more = or_unlimited ? ", or \"unlimited\"," : "";
+    if (!(value > 0))
+      return bad(part, member,
+                 fmt::format("{}; a number above 0{} is accepted", shown(value), more));
+    return bad(part, member,
+               fmt::format("{}; {:g} to {:g}{} is accepted", shown(value), kLeastNumber,
+                           kLargestNumber, more));
+  }
+  Problem size(Part part, std::string_view member, double value) const {
+    if (value == 0 || is_in_range(value)) return std::nullopt;
+    if (!(value > 0))
+      return bad(part, member, fmt::format("{}; 0 or more is accepted", shown(value)));
+    return bad(part, member,
+               fmt::format("{}; 0, or {:g} to {:g}, is accepted", shown(value), kLeastNumber,
+                           kLargestNumber));
+  }
 
   Problem units() const {
-    if (!is_positive(topology_.units.time_s) || !is_positive(topology_.units.data_bytes))
-      return bad(Part::Topology, "units", "both are numbers above 0");
-    return std::nullopt;
+    if (auto problem = positive(Part::Units, "time_s", topology_.units.time_s)) return problem;
+    return positive(Part::Units, "data_bytes", topology_.units.data_bytes);
   }
 
   Problem name(Part part, const std::string& value) {
@@ -67,11 +89,9 @@ class Checker {
 
   Problem node(const Node& node) {
     if (auto problem = name(Part::Node, node.name)) return problem;
-    if (!(node.shared_buffer > 0))
-      return bad(Part::Node, "shared_buffer",
-                 fmt::format("{}; a number above 0 is accepted", node.shared_buffer));
-    if (!is_size(node.alpha))
-      return bad(Part::Node, "alpha", fmt::format("{}; 0 or more is accepted", node.alpha));
+    if (auto problem = positive(Part::Node, "shared_buffer", node.shared_buffer, true))
+      return problem;
+    if (auto problem = size(Part::Node, "alpha", node.alpha)) return problem;
     if (node.alpha > 0 && !std::isfinite(node.shared_buffer))
       return bad(Part::Node, "alpha", "a dynamic threshold needs shared_buffer too");
     return std::nullopt;
@@ -85,22 +105,18 @@ class Checker {
                  fmt::format("\"{}\" is linked to itself; two different nodes are accepted",
                              topology_.nodes[link.to].name));
     if (auto problem = name(Part::Link, link.name)) return problem;
-    if (!is_positive(link.capacity))
-      return bad(Part::Link, "capacity",
-                 fmt::format("{}; a number above 0 is accepted", link.capacity));
-    if (!is_size(link.delay))
-      return bad(Part::Link, "delay", fmt::format("{}; 0 or more is accepted", link.delay));
-    if (!(link.xoff > 0))
-      return bad(Part::Link, "xoff", fmt::format("{}; a number above 0 is accepted", link.xoff));
+    if (auto problem = positive(Part::Link, "capacity", link.capacity)) return problem;
+    if (auto problem = size(Part::Link, "delay", link.delay)) return problem;
+    if (auto problem = positive(Part::Link, "xoff", link.xoff, true)) return problem;
     if (!(link.xon > 0) || link.xon > link.xoff)
       return bad(Part::Link, "xon",
-                 fmt::format("{}; above 0 and at most xoff, {}, is accepted", link.xon, link.xoff));
+                 fmt::format("{}; above 0 and at most xoff, {}, is accepted", shown(link.xon),
+                             shown(link.xoff)));
+    if (auto problem = positive(Part::Link, "xon", link.xon, true)) return problem;
+    if (auto problem = positive(Part::Link, "buffer", link.buffer, true)) return problem;
     if (std::isfinite(link.xoff) && !(link.xoff <= link.buffer))
       return bad(Part::Link, "xoff",
                  fmt::format("{}; at most buffer, {}, is accepted", link.xoff, link.buffer));
-    if (!(link.buffer > 0))
-      return bad(Part::Link, "buffer",
-                 fmt::format("{}; a number above 0 is accepted", link.buffer));
     return std::nullopt;
   }
 
@@ -178,16 +194,15 @@ class Checker {
   }
 
   Problem source(const Source& source) const {
-    if (!is_size(source.start))
-      return bad(Part::Flow, "start", fmt::format("{}; 0 or more is accepted", source.start));
+    if (auto problem = size(Part::Flow, "start", source.start)) return problem;
     if (!(source.stop >= source.start))
       return bad(Part::Flow, "stop",
                  fmt::format("{}; at least start, {}, is accepted", source.stop, source.start));
-    if (!(source.buffer > 0))
-      return bad(Part::Flow, "buffer",
-                 fmt::format("{}; a number above 0 is accepted", source.buffer));
-    if (source.kind == SourceKind::Rate && !is_size(source.rate))
-      return bad(Part::Flow, "rate", fmt::format("{}; 0 or more is accepted", source.rate));
+    if (source.stop > 0)
+      if (auto problem = positive(Part::Flow, "stop", source.stop, true)) return problem;
+    if (auto problem = positive(Part::Flow, "buffer", source.buffer, true)) return problem;
+    if (source.kind == SourceKind::Rate)
+      if (auto problem = size(Part::Flow, "rate", source.rate)) return problem;
     if (source.kind == SourceKind::Points) return points(source.points);
     return std::nullopt;
   }
@@ -198,12 +213,13 @@ class Checker {
     for (std::size_t i = 0; i < points.size(); ++i) {
       const SourcePoint& point = points[i];
       const bool in_order = i == 0 ? point.time >= 0 : point.time > before.time;
-      if (!is_size(point.time) || !is_size(point.data) || !in_order || point.data < before.data)
+      if (!in_order || point.data < before.data || size(Part::Flow, "points", point.time) ||
+          size(Part::Flow, "points", point.data))
         return bad(
             Part::Flow, "points",
             fmt::format("number {} is [{}, {}]; times that ascend from 0 and data that never "
-                        "falls are accepted",
-                        i, point.time, point.data));
+                        "falls, each number 0 or {:g} to {:g}, are accepted",
+                        i, point.time, point.data, kLeastNumber, kLargestNumber));
       before = point;
     }
     return std::nullopt;
@@ -224,9 +240,9 @@ std::optional<TopologyProblem> find_problem(const Topology& topology) {
 Result<void> check(const Topology& topology) {
   const auto problem = find_problem(topology);
   if (!problem) return {};
-  constexpr std::array kParts = {"", "nodes", "links", "flows", "routes", "rewrites"};
-  if (problem->part == Part::Topology)
-    return fail(Errc::InvalidArgument, fmt::format("{}: {}", problem->member, problem->text));
+  constexpr std::array kParts = {"units", "nodes", "links", "flows", "routes", "rewrites"};
+  if (problem->part == Part::Units)
+    return fail(Errc::InvalidArgument, fmt::format("units.{}: {}", problem->member, problem->text));
   return fail(Errc::InvalidArgument,
               fmt::format("{}[{}].{}: {}", kParts[static_cast<std::size_t>(problem->part)],
                           problem->index, problem->member, problem->text));

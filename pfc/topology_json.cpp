@@ -64,6 +64,7 @@ class TopologyReader {
     const auto problem = find_problem(topology_);
     if (!problem) return {};
     JsonCursor at = top_;
+    if (problem->part == Part::Units && top_.has("units")) at = top_.at("units");
     if (problem->part == Part::Node) at = top_.at("nodes").item(problem->index);
     if (problem->part == Part::Link) at = top_.at("links").item(link_items_[problem->index]);
     if (problem->part == Part::Flow) at = top_.at("flows").item(problem->index);

@@ -13,6 +13,7 @@ namespace {
 constexpr double kLeastStep = 1e-13;
 constexpr double kJump = 1e-9;  // of a rate: smaller ones arrive unannounced
 constexpr double kEventSlack = 1e-12;
+constexpr double kStepsAnEvent = 10;     // of max_events, before the first step
 constexpr double kWholeDelay = 0.06;     // longest step that may be as long as the least delay
 constexpr double kPassed = 2e-13;        // of an event's mark: it has been met
 constexpr double kHair = 1e-12;          // beside a jump
@@ -269,13 +270,30 @@ void ProportionalSolver::announce(const Vector& before) {
   }
 }
 
+/// Where data is delayed.
+double ProportionalSolver::longest_step() const {
+  return std::min(options.longest_step, least_delay_ * options.longest_step / kWholeDelay);
+}
+
+/// So many steps it takes at least, and a delay of 1e-50 takes them for ever without one event.
+Result<void> ProportionalSolver::check_work() const {
+  if (most_delay_ == 0) return {};
+  const double most = kStepsAnEvent * static_cast<double>(options.max_events);
+  const double steps = options.until / longest_step();
+  if (steps <= most) return {};
+  return fail(
+      Errc::OutOfResources,
+      fmt::format("a delay of {:.6g} takes {:.3g} steps up to t = {:.6g}; a delay of 0 or "
+                  "of {:.3g} and more, a smaller time or a larger max_events is accepted",
+                  least_delay_ * options.time_unit, steps, options.until * options.time_unit,
+                  least_delay_ * options.time_unit * steps / most));
+}
+
 /// One step, as long as the error allows, ending at the first event; true when it ended at one.
 bool ProportionalSolver::step_once() {
   const double stop = next_stop();
   double step = std::min(step_, stop - state.time);
-  if (most_delay_ > 0)
-    step =
-        std::min({step, options.longest_step, least_delay_ * options.longest_step / kWholeDelay});
+  if (most_delay_ > 0) step = std::min(step, longest_step());
   double error = try_step(step);
   while (error > 1 && step > kLeastStep) {
     step = std::max(kLeastStep, step * std::max(0.1, 0.9 * std::pow(error, -1.0 / 8)));
@@ -300,6 +318,7 @@ bool ProportionalSolver::step_once() {
 }
 
 Result<FluidRun> ProportionalSolver::run_to_end() {
+  PORTCULLIS_TRY(check_work());
   const auto slots = static_cast<std::ptrdiff_t>(network.slots.size());
   Vector before;
   for (bool is_event = true;;) {

@@ -36,6 +36,8 @@ class ProportionalSolver : private Machine {
   void drain();
   void announce(const Vector& before);
   bool step_once();
+  [[nodiscard]] double longest_step() const;
+  [[nodiscard]] Result<void> check_work() const;
 
   /// A quantity that must not rise above 0 unnoticed.
   struct Event {

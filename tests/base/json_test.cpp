@@ -54,7 +54,14 @@ TEST(Json, NulsAfterTheEnd_AreNoEnd) {
   EXPECT_EQ(parse_json(text, "f").error().text, "f:2: a NUL byte; JSON expected");
 }
 
-TEST(Json, NumberBeyondADouble_IsRefused) { EXPECT_FALSE(parse_json("[1e999]", "x").has_value()); }
+TEST(Json, NumberBeyondADouble_IsRefusedWithItsField) {
+  EXPECT_EQ(parse_json("{\"a\": {}, \"links\": [{},\n{\"x\": 1, \"capacity\": -1e400}]}", "f")
+                .error()
+                .text,
+            "f:2: links[1].capacity: -1e400; a number up to 1.8e+308 is accepted");
+  EXPECT_THAT(parse_json("[1e999]", "x").error().text, StartsWith("x:1: [0]: 1e999; "));
+  EXPECT_THAT(parse_json("1e999", "x").error().text, StartsWith("x:1: 1e999; "));
+}
 
 TEST(Json, WholeNumbers_KeepAll64Bits) {
   const auto tree = parse_json("[18446744073709551615, 9007199254740993, -1, 1.5]", "x");

@@ -141,7 +141,17 @@ TEST(Fluid, Mistakes_AreOneLine) {
       {{"fluid", "seed-1", "--at", "1,x"},
        "pfc-deadlock fluid: --at \"1,x\"; times from 0 on with commas between are accepted\n"},
       {{"fluid", "seed-1", "--set", "theta=0"},
-       "pfc-deadlock fluid: links[0].xoff: 0; a number above 0 is accepted\n"},
+       "pfc-deadlock fluid: setting \"theta=0\": links[0].xoff: 0; a number above 0, or "
+       "\"unlimited\", is accepted\n"},
+      {{"fluid", "ring-3", "--set", "d=0.125", "--set", "rate.f=unlimited"},
+       "pfc-deadlock fluid: setting \"rate.f=unlimited\": flows[0].rate: unlimited; 0, or 1e-50 "
+       "to 1e+50, is accepted\n"},
+      {{"fluid", "seed-1", "--set", "xoff.1-2=unlimited", "--set", "xon.1-2=0"},
+       "pfc-deadlock fluid: setting \"xon.1-2=0\": links[2].xon: 0; above 0 and at most xoff, "
+       "unlimited, is accepted\n"},
+      {{"fluid", "seed-1", "--set", "d=1e-9"},
+       "pfc-deadlock fluid: a delay of 1e-09 takes 2e+10 steps up to t = 10; a delay of 0 or of "
+       "2e-06 and more, a smaller time or a larger max_events is accepted\n"},
       {{"fluid", "seed-1", "--at", "5", "--until", "4"},
        "pfc-deadlock fluid: --at 5; at most --until, 4, is accepted\n"},
       {{"fluid", "seed-1", "--until", "-5"},
@@ -348,7 +358,7 @@ TEST(Sweep, Mistakes_AreOneLine) {
   EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1:2"}).err,
               StartsWith("pfc-deadlock sweep: --vary \"d=1:2\"; NAME=FROM:TO:COUNT or"));
   EXPECT_EQ(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=-1", "--runs", "1"}).err,
-            "pfc-deadlock sweep: links[0].delay: -1; 0 or more is accepted\n");
+            "pfc-deadlock sweep: setting \"d=-1\": links[0].delay: -1; 0 or more is accepted\n");
   EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1", "--runs", "4000000000"}).err,
               StartsWith("pfc-deadlock sweep: 4000000000 runs in each cell; 1 or more, and "));
   EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1", "--runs", "0"}).err,
@@ -458,7 +468,7 @@ TEST(Residence, MixedBuffer_HasNoBound) {
 
 TEST(Residence, ThresholdsFarBelowAPacket_AreNoContradiction) {
   const Outcome outcome =
-      run_pfc_deadlock({"residence", "seed-2", "--set", "theta=1e-300", "--until", "1"});
+      run_pfc_deadlock({"residence", "seed-2", "--set", "theta=1e-40", "--until", "1"});
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.err,
               HasSubstr("in the one run that was observed, up to 8 us, 0.4 us at most"));

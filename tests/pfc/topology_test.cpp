@@ -102,7 +102,34 @@ constexpr Damage kDamages[] = {
        t.routes = {{2, 1, 0}};
      },
      "routes[0].via: the"},
-    {"UnitsOfZero", [](Topology& t) { t.units.time_s = 0; }, "units: both are numbers above 0"},
+    {"UnitsOfZero", [](Topology& t) { t.units.time_s = 0; },
+     "units.time_s: 0; a number above 0 is accepted"},
+    {"UnitsTooLarge", [](Topology& t) { t.units.data_bytes = 1e308; },
+     "units.data_bytes: 1e+308; 1e-50 to 1e+50 is accepted"},
+    {"CapacityTooSmall", [](Topology& t) { t.links[1].capacity = 1e-306; },
+     "links[1].capacity: 1e-306; 1e-50 to 1e+50 is accepted"},
+    {"DelayTooSmall", [](Topology& t) { t.links[1].delay = 1e-320; },
+     "links[1].delay: 1e-320; 0, "},
+    {"XonTooSmall", [](Topology& t) { t.links[1].xon = 1e-60; },
+     "links[1].xon: 1e-60; 1e-50 to 1e+50, or \"unlimited\", is accepted"},
+    {"RateWithoutEnd",
+     [](Topology& t) {
+       t.flows[0].source.kind = SourceKind::Rate;
+       t.flows[0].source.rate = kUnlimited;
+     },
+     "flows[0].rate: unlimited; 0, or 1e-50 to 1e+50, is accepted"},
+    {"RateTooLarge",
+     [](Topology& t) {
+       t.flows[0].source.kind = SourceKind::Rate;
+       t.flows[0].source.rate = 1e308;
+     },
+     "flows[0].rate: 1e+308; 0, or 1e-50 to 1e+50, is accepted"},
+    {"PointsTooLarge",
+     [](Topology& t) {
+       t.flows[0].source.kind = SourceKind::Points;
+       t.flows[0].source.points = {{0, 1e300}};
+     },
+     "flows[0].points: number 0 is [0, 1e+300]"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, TopologyCheck, ::testing::ValuesIn(kDamages),

@@ -27,9 +27,12 @@ TEST(Setting, Mistakes_AreNamed) {
   EXPECT_THAT(setting_error("seed-1", "theta"), StartsWith("setting \"theta\"; NAME=NUMBER"));
   EXPECT_THAT(setting_error("seed-1", "theta=x"), StartsWith("setting \"theta=x\"; NAME=NUMBER"));
   EXPECT_THAT(setting_error("seed-1", "rate.z=1"), HasSubstr("no \"rate.z\" in seed-1"));
-  EXPECT_THAT(setting_error("seed-1", "theta=-1"), StartsWith("links[0].xoff: -1;"));
-  EXPECT_THAT(setting_error("seed-1", "gap=-1"), StartsWith("links[0].xon: 2;"));
-  EXPECT_THAT(setting_error("seed-3", "d0=-0.25"), StartsWith("links[0].delay: -0.25;"));
+  EXPECT_THAT(setting_error("seed-1", "theta=-1"),
+              StartsWith("setting \"theta=-1\": links[0].xoff: -1;"));
+  EXPECT_THAT(setting_error("seed-1", "gap=-1"),
+              StartsWith("setting \"gap=-1\": links[0].xon: 2;"));
+  EXPECT_THAT(setting_error("seed-3", "d0=-0.25"),
+              StartsWith("setting \"d0=-0.25\": links[0].delay: -0.25;"));
 }
 
 TEST(Setting, Values_ReachTheTopology) {

@@ -66,7 +66,8 @@ TEST(SweepCell, Quantiles_CountRunsThatLive) {
 TEST(Sweep, BadSetting_IsTheErrorOfTheFirstRun) {
   SweepOptions options = small(3);
   options.axes = {{"theta", {1, -1}}};
-  EXPECT_THAT(sweep(with("ring-3"), options).error().text, StartsWith("links[0].xoff: -1"));
+  EXPECT_THAT(sweep(with("ring-3"), options).error().text,
+              StartsWith("setting \"theta=-1\": links[0].xoff: -1"));
 }
 
 TEST(Sweep, RunWithTooManyEvents_IsUndecided) {
