@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "pfc/cbd/dependencies.hpp"
 #include "pfc/cbd/routing.hpp"
@@ -11,6 +12,9 @@
 namespace portcullis::pfc::bound {
 
 namespace {
+
+/// Of a quotient or difference of two that are infinite: a NaN would drop out of every maximum.
+double or_unlimited(double value) { return std::isnan(value) ? kUnlimited : value; }
 
 /// That data has somewhere; routes carry it in any that is rewritten.
 std::size_t priorities_in_use(const Topology& topology) {
@@ -23,7 +27,8 @@ std::size_t priorities_in_use(const Topology& topology) {
 
 }  // namespace
 
-PauseTimes::PauseTimes(const Topology& topology, const PauseModel& model)
+PauseTimes::PauseTimes(const Topology& topology, const PauseModel& model,
+                       const std::vector<bool>& can_close)
     : topology_(topology),
       model_(model),
       least_bytes_(model.least_bytes == 0 ? model.packet_bytes : model.least_bytes),
@@ -43,8 +48,9 @@ PauseTimes::PauseTimes(const Topology& topology, const PauseModel& model)
   if (model.is_in_band)
     for (const auto& cable : cbd::cables_of(topology)) {
       if (cable.size() != 2) continue;
-      find_notice(cable[0], cable[1]);
-      find_notice(cable[1], cable[0]);
+      for (const auto& [link, back] : {std::pair(cable[0], cable[1]), {cable[1], cable[0]}})
+        if (std::isfinite(topology.links[link].xoff) && (can_close.empty() || can_close[link]))
+          find_notice(link, back);
     }
   for (LinkId link = 0; link < links_.size(); ++link) find_most(link);
 }
@@ -54,6 +60,7 @@ PauseTimes::PauseTimes(const Topology& topology, const PauseModel& model)
 double PauseTimes::begun_bytes(LinkId link, double ps) const {
   const double bytes = model_.packet_bytes;
   const double packet_ps = links_[link].packet_ps;
+  if (!std::isfinite(ps)) return kUnlimited;
   if (!is_mixed()) return (std::floor(ps / packet_ps) + 1) * bytes;
   const double ps_per_byte = (packet_ps - 0.5) / bytes;
   return ps / std::max(ps_per_byte / 2, ps_per_byte - 0.5 / least_bytes_) + bytes;
@@ -76,11 +83,12 @@ void PauseTimes::find_notice(LinkId link, LinkId back) {
   const auto priorities = static_cast<double>(priorities_);
   const double bytes = model_.packet_bytes;
   other.frame_share =
-      2 * other.frame_ps / (is_mixed() ? times.packet_ps * times.between / bytes : times.packet_ps);
+      or_unlimited(2 * other.frame_ps /
+                   (is_mixed() ? times.packet_ps * times.between / bytes : times.packet_ps));
   if (is_mixed()) other.frame_burst = 3 * priorities + 2 * bytes / times.between;
   double frames = priorities_ == 1 ? 1.0 : other.frame_burst;
   if (is_mixed() && priorities_ > 1) frames /= 1 - other.frame_share;
-  times.notice_ps += other.packet_ps + frames * other.frame_ps;
+  times.notice_ps = or_unlimited(times.notice_ps + other.packet_ps + frames * other.frame_ps);
   if (priorities_ > 1 && other.frame_share >= 1) times.notice_ps = kUnlimited;
 }
 
@@ -92,10 +100,7 @@ void PauseTimes::find_closings(LinkId id) {
   times.least_closed = times.between = least_bytes_;
   // A dynamic threshold may close a gate at one packet; only an empty ingress opens for sure.
   if (topology_.nodes[link.to].alpha > 0) return;
-  if (!std::isfinite(xoff)) {  // it never closes
-    if (is_mixed()) times.between = kUnlimited;
-    return;
-  }
+  if (!std::isfinite(xoff)) return;  // it never closes
   const double bytes = model_.packet_bytes;
   times.least_closed = std::max(least_bytes_, is_mixed() ? xon : std::ceil(xon / bytes) * bytes);
   times.between =
@@ -112,7 +117,7 @@ void PauseTimes::find_most(LinkId id) {
   const double xoff = in_bytes(link.xoff);
   const double closing = is_mixed() ? xoff + bytes : std::max(1.0, std::ceil(xoff / bytes)) * bytes;
   times.most_bytes = closing + begun_bytes(id, times.delay_ps + times.notice_ps);
-  times.headroom_bytes = times.most_bytes - xoff;
+  times.headroom_bytes = or_unlimited(times.most_bytes - xoff);
   const double shared = in_bytes(topology_.nodes[link.to].shared_buffer);
   const double room = std::min(in_bytes(link.buffer), shared);
   times.most_bytes =

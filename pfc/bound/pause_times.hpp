@@ -30,7 +30,10 @@ struct PauseModel {
 /// Of the links of one topology, which was checked and outlives this. Times in picoseconds.
 class PauseTimes {
  public:
-  PauseTimes(const Topology& topology, const PauseModel& model);
+  /// `can_close`: links, one each, whose gates ever close and so send PAUSE frames; empty: all. A
+  /// gate without a threshold never does, nor one that no data goes on from.
+  PauseTimes(const Topology& topology, const PauseModel& model,
+             const std::vector<bool>& can_close = {});
 
   [[nodiscard]] double packet_ps(LinkId link) const { return links_[link].packet_ps; }
   [[nodiscard]] double frame_ps(LinkId link) const { return links_[link].frame_ps; }
@@ -83,7 +86,7 @@ class PauseTimes {
   const PauseModel model_;
   double least_bytes_;
   std::size_t priorities_;
-  std::vector<Times> links_;
+  std::vector<Times> links_;  // no figure is a NaN: what cannot be told is infinite
 };
 
 }  // namespace portcullis::pfc::bound

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "pfc/bound/waits.hpp"
 #include "pfc/cbd/analysis.hpp"
@@ -58,7 +60,6 @@ class Bounder {
       : topology_(topology),
         options_(options),
         a_link_(topology.rewrites.empty() ? 1 : kPriorities),
-        times_(topology, options.pause),
         prefixes_(topology),
         rewrites_(topology),
         paths_(topology),
@@ -72,19 +73,11 @@ class Bounder {
 
   /// Each priority by itself; all of them at once where one becomes another.
   Result<ResidenceBound> run(const std::vector<std::uint32_t>& priorities) {
-    if (a_link_ > 1) {
-      find_dead_ends(priorities);
-      const Waits waits(topology_,
-                        cbd::rewritten_dependencies(topology_, priorities, {.with_unpaused = true}),
-                        a_link_, options_, times_, begins_);
-      bound_data(priorities, waits);
-    } else {
-      for (const std::uint32_t priority : priorities) {
-        const cbd::Dependencies data(topology_, priority, {.with_unpaused = true});
-        if (bound_.dead_ends.count == 0) bound_.dead_ends = data.dead_ends();
-        const Waits waits(topology_, data.graph(), a_link_, options_, times_, begins_);
-        bound_data({priority}, waits);
-      }
+    std::vector<Data> all = data_of(priorities);
+    times_.emplace(topology_, options_.pause, can_close(all));
+    for (Data& data : all) {
+      const Waits waits(topology_, std::move(data.turns), a_link_, options_, *times_, begins_);
+      bound_data(data.begins, waits);
     }
     if (is_stopped()) return fail(Errc::Timeout, "stopped before the bound was found");
     if (bound_.most == 0)
@@ -108,6 +101,36 @@ class Bounder {
         bound_.dead_ends = cbd::Dependencies(topology_, priority, {}).dead_ends();
   }
 
+  /// What is bounded by itself: where it begins, and the turns that it takes.
+  struct Data {
+    std::vector<std::uint32_t> begins;
+    Graph turns;
+  };
+  std::vector<Data> data_of(const std::vector<std::uint32_t>& priorities) {
+    std::vector<Data> all;
+    if (a_link_ > 1) {
+      find_dead_ends(priorities);
+      all.push_back({priorities,
+                     cbd::rewritten_dependencies(topology_, priorities, {.with_unpaused = true})});
+      return all;
+    }
+    for (const std::uint32_t priority : priorities) {
+      const cbd::Dependencies data(topology_, priority, {.with_unpaused = true});
+      if (bound_.dead_ends.count == 0) bound_.dead_ends = data.dead_ends();
+      all.push_back({{priority}, data.graph()});
+    }
+    return all;
+  }
+
+  /// Links from which some data goes on: no ingress but theirs ever holds any.
+  [[nodiscard]] std::vector<bool> can_close(const std::vector<Data>& all) const {
+    std::vector<bool> holds(topology_.links.size(), false);
+    for (const Data& data : all)
+      for (cbd::Vertex buffer = 0; buffer < data.turns.size(); ++buffer)
+        if (!data.turns.out(buffer).empty()) holds[buffer / a_link_] = true;
+    return holds;
+  }
+
   void bound_data(const std::vector<std::uint32_t>& priorities, const Waits& waits) {
     for (std::size_t i = 0; i < topology_.flows.size(); ++i)
       if (std::ranges::find(priorities, topology_.flows[i].priority) != priorities.end())
@@ -117,7 +140,8 @@ class Bounder {
   }
 
   void take(double& to, double ps) {
-    to = std::max(to, ps / (topology_.units.time_s * 1e12));
+    const double time = ps / (topology_.units.time_s * 1e12);
+    to = std::isnan(time) ? kUnlimited : std::max(to, time);  // a maximum passes over a NaN
     bound_.most = std::max(bound_.most, to);
   }
 
@@ -132,12 +156,12 @@ class Bounder {
   }
 
   [[nodiscard]] double first_ps(LinkId link) const {
-    return times_.packet_ps(link) + times_.delay_ps(link);
+    return times_->packet_ps(link) + times_->delay_ps(link);
   }
   double hop_ps(cbd::Vertex buffer, const Waits& waits) {
     const double wait = waits.wait_ps(buffer);
     if (!std::isfinite(wait) && has_no_reason()) waits.explain(buffer, bound_);
-    return wait + times_.delay_ps(waits.link_of(buffer));
+    return wait + times_->delay_ps(waits.link_of(buffer));
   }
 
   /// Of data that begins in `firsts`; `next` has the links that what is in a link goes on over.
@@ -159,7 +183,7 @@ class Bounder {
       is_seen[buffer] = true;
       for (const LinkId via : next(waits.link_of(buffer))) {
         const cbd::Vertex to = after(buffer, via);
-        cost[to] = waits.wait_ps(to) + times_.delay_ps(via);
+        cost[to] = waits.wait_ps(to) + times_->delay_ps(via);
         found.dearest = std::max(found.dearest, cost[to]);
         edges.emplace_back(buffer, to);
         found.seen.push_back(to);
@@ -274,7 +298,7 @@ class Bounder {
   const Topology& topology_;
   const BoundOptions& options_;
   const std::uint32_t a_link_;  // buffers: one, or one of each priority where they are rewritten
-  const PauseTimes times_;
+  std::optional<PauseTimes> times_;  // when turns are known
   const Prefixes prefixes_;
   const cbd::RewriteTable rewrites_;
   cbd::FlowPaths paths_;

@@ -140,7 +140,8 @@ double Waits::wait_at(Vertex buffer, std::span<const Vertex> next) const {
     drained = std::max(drained, is_cyclic_[buffer] ? kUnlimited : waits_[after]);
   const double rounds = std::floor((ahead_[buffer] + under_way) / times_.least_closed(link)) + 1;
   const double wait = round + rounds * (drained + round) + own_ps(buffer);
-  return std::min(wait, watched_ps(buffer));
+  const double least = std::min(wait, watched_ps(buffer));
+  return std::isnan(least) ? kUnlimited : least;  // infinite over infinite, of some part of it
 }
 
 /// With a watchdog no pause is longer than it allows, and each takes the packets that close a
@@ -167,6 +168,7 @@ std::vector<Vertex> Waits::circle_with(Vertex buffer) const {
 }
 
 std::string Waits::local_reason(Vertex buffer) const {
+  if (!std::isfinite(times_.packet_ps(link_of(buffer)))) return kTooLong;
   for (Vertex from = 0; from < graph_.size(); ++from) {
     const LinkId link = link_of(from);
     const Link& fed = topology_.links[link];

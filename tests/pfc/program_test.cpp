@@ -464,6 +464,7 @@ TEST(Residence, MixedBuffer_HasNoBound) {
   const Outcome outcome = run_pfc_deadlock({"residence", "seed-2", "--discipline", "proportional"});
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.err, StartsWith("no bound: in buffers that mix what they hold"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nf,,"));
 }
 
 TEST(Residence, ThresholdsFarBelowAPacket_AreNoContradiction) {

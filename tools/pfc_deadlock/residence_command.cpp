@@ -108,13 +108,29 @@ Result<Seen> observe(const Topology& topology, const Options& options, Console& 
   return seen;
 }
 
+/// Some of what a mixed buffer holds may stay for ever.
+bool is_mixed(const Options& options) { return options.discipline != pfc::Discipline::Fifo; }
+
+/// One of the two is wrong then, and which is not for this program to say. The fluid has no
+/// watchdog: what stays in a lock of it says nothing of a bound that one gives.
+bool is_exceeded(const Options& options, const ResidenceBound& bound, const Seen& seen) {
+  constexpr double kRounding = 1e-9;
+  if (options.watchdog_ms > 0 && seen.deadlock) return false;
+  return seen.latest > bound.most * (1 + kRounding);
+}
+
+/// Without bounds where the verdict takes them back: both are read.
 std::vector<Line> lines_of(const Topology& topology, const Options& options,
                            const ResidenceBound& bound, const Seen& seen) {
   const double us = topology.units.time_s * 1e6;
+  const bool is_withdrawn = is_mixed(options) || is_exceeded(options, bound, seen);
+  const auto shown = [&](double of) {
+    return std::isfinite(of) && !is_withdrawn ? std::optional(of * us) : std::nullopt;
+  };
   std::vector<Line> lines;
   for (std::size_t i = 0; i < topology.flows.size(); ++i) {
     Line line{topology.flows[i].name, {}, {}, {}, {}, {}, {}, {}};
-    if (std::isfinite(bound.flows[i])) line.bound_us = bound.flows[i] * us;
+    line.bound_us = shown(bound.flows[i]);
     if (!topology.flows[i].path.empty())
       line.transit_us = transit_of(topology, topology.flows[i], options) * us;
     if (!seen.flows.empty()) {
@@ -131,7 +147,7 @@ std::vector<Line> lines_of(const Topology& topology, const Options& options,
   }
   if (bound.routes) {
     lines.push_back({"(any that routes permit)", {}, {}, {}, {}, {}, {}, {}});
-    if (std::isfinite(*bound.routes)) lines.back().bound_us = *bound.routes * us;
+    lines.back().bound_us = shown(*bound.routes);
   }
   return lines;
 }
@@ -182,14 +198,6 @@ std::string seen_text(const Topology& topology, const Seen& seen) {
                      seen.end * us, seen.latest * us);
 }
 
-/// One of the two is wrong then, and which is not for this program to say. The fluid has no
-/// watchdog: what stays in a lock of it says nothing of a bound that one gives.
-bool is_exceeded(const Options& options, const ResidenceBound& bound, const Seen& seen) {
-  constexpr double kRounding = 1e-9;
-  if (options.watchdog_ms > 0 && seen.deadlock) return false;
-  return seen.latest > bound.most * (1 + kRounding);
-}
-
 /// The one number: how long after it was sent a packet may still arrive.
 std::string verdict_of(const Topology& topology, const Options& options,
                        const ResidenceBound& bound, const Seen& seen) {
@@ -203,7 +211,7 @@ std::string verdict_of(const Topology& topology, const Options& options,
         "no bound: {}{}; {}", why,
         options.watchdog_ms > 0 || bound.circle.empty() ? "" : "; --watchdog-ms may give one", run);
   }
-  if (options.discipline != pfc::Discipline::Fifo)
+  if (is_mixed(options))
     return fmt::format(
         "no bound: in buffers that mix what they hold (--discipline proportional) some of it may "
         "stay for ever; {}",
@@ -215,12 +223,12 @@ std::string verdict_of(const Topology& topology, const Options& options,
         "two "
         "do not describe one fabric; {}",
         options.packet_bytes, bound.most * us, run);
-  const bool is_mixed = options.least_bytes != 0 && options.least_bytes < options.packet_bytes;
+  const bool are_mixed = options.least_bytes != 0 && options.least_bytes < options.packet_bytes;
   return fmt::format(
       "bound: a packet of {}{} bytes arrives at most {:.6g} us after it was sent, whatever {} sent "
       "and when, if hosts take what arrives{}; {}",
-      is_mixed ? fmt::format("{} to ", options.least_bytes) : "", options.packet_bytes,
-      bound.most * us, is_mixed ? "packets of such sizes are" : "packets of that size are",
+      are_mixed ? fmt::format("{} to ", options.least_bytes) : "", options.packet_bytes,
+      bound.most * us, are_mixed ? "packets of such sizes are" : "packets of that size are",
       options.watchdog_ms > 0
           ? fmt::format(", or is dropped by a watchdog that empties a queue after {:g} ms of pause",
                         options.watchdog_ms)
@@ -291,8 +299,8 @@ Result<int> run(Console& console, const Options& options, Arguments arguments) {
   PORTCULLIS_TRY_ASSIGN(const Seen seen, observe(topology, options, console));
   const std::string verdict = verdict_of(topology, options, *bound, seen);
   const std::vector<Line> lines = lines_of(topology, options, *bound, seen);
-  const bool is_bound = std::isfinite(bound->most) && options.discipline == pfc::Discipline::Fifo &&
-                        !is_exceeded(options, *bound, seen);
+  const bool is_bound =
+      std::isfinite(bound->most) && !is_mixed(options) && !is_exceeded(options, *bound, seen);
   console.out << (options.format == Format::Json
                       ? json_of(topology, lines, *bound, is_bound, verdict)
                       : csv_of(lines));

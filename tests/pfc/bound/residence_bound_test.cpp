@@ -154,6 +154,63 @@ TEST(ResidenceBound, PauseFramesThatFillACable_AreTheReason) {
             "PAUSE frames for packets so small may take all of the cable of link host-f-1");
 }
 
+/// 1e-306 makes times that a double does not hold, and those of a quotient fall out of a maximum.
+TEST(ResidenceBound, LinkSlowerThanAllNumbers_LeavesNoFlowOverItABound) {
+  Topology topology = *cbd::leaf_spine({.leaves = 2, .spines = 1, .hosts = 1});
+  for (Link& link : topology.links) link.delay = 0.125;
+  for (const char* name : {"leaf0-spine0", "spine0-leaf0"})
+    topology.links[*TopologyIndex(topology).link(name)].capacity = 1e-306;
+  const auto node = [&](const char* name) { return *TopologyIndex(topology).node(name); };
+  ASSERT_TRUE(topology
+                  .add_flow("f", {node("host0"), node("leaf0"), node("spine0"), node("leaf1"),
+                                  node("host1")})
+                  .has_value());
+  for (const double watchdog_ps : {0.0, 1e9}) {
+    BoundOptions options;
+    if (watchdog_ps > 0) options.watchdog_ps = watchdog_ps;
+    const ResidenceBound bound = *bound_residence(topology, options);
+    EXPECT_EQ(bound.flows.front(), kUnlimited);
+    EXPECT_EQ(*bound.routes, kUnlimited);
+    EXPECT_EQ(bound.reason, "the times of this fabric are too long to be added up");
+  }
+}
+
+/// h -> s -> o, and a link back from o that is ten times as fast.
+Topology with_return_link(double xoff) {
+  Topology topology;
+  const NodeId h = topology.add_node("h", NodeKind::Host);
+  const NodeId s = topology.add_node("s", NodeKind::Switch);
+  const NodeId o = topology.add_node("o", NodeKind::Host);
+  Link link;
+  link.xoff = link.xon = kUnlimited;
+  link.buffer = 0.25;
+  link.capacity = 0.25;
+  topology.add_link(h, s, link);
+  link.buffer = kUnlimited;
+  link.capacity = 0.125;
+  topology.add_link(s, o, link);
+  link.xoff = link.xon = xoff;
+  link.capacity = 1.25;
+  topology.add_link(o, s, link);
+  EXPECT_TRUE(topology.add_flow("f", {h, s, o}).has_value());
+  return topology;
+}
+
+/// What never closes sends no PAUSE frames, which could take the link of the data.
+TEST(ResidenceBound, GatesThatNeverClose_TakeNothingOfALink) {
+  BoundOptions options;
+  options.pause.packet_bytes = 125;
+  Topology alone = with_return_link(kUnlimited);
+  alone.links.pop_back();
+  const double bound = bound_of(alone, options);
+  EXPECT_TRUE(std::isfinite(bound));
+  EXPECT_EQ(bound_of(with_return_link(kUnlimited), options), bound);
+  EXPECT_EQ(bound_of(with_return_link(0.5), options), bound);  // no data comes over it
+  Topology used = with_return_link(0.5);
+  ASSERT_TRUE(used.add_flow("g", {2, 1, 2}).has_value());
+  EXPECT_FALSE(std::isfinite(bound_of(used, options)));
+}
+
 TEST(ResidenceBound, LossyClass_IsBoundedByItsBuffers) {
   Topology topology = *scenario("ring-3");
   for (Link& link : topology.links) {
