@@ -76,6 +76,71 @@ TEST_P(Headroom, IsWithinTheSumOfItsParts) {
   EXPECT_GT(times.headroom_bytes(0), parts - 2.0 * GetParam());
 }
 
+/// Two priorities from h: o0 takes half of what comes, and data of g keeps the link back busy,
+/// which has `back` Gb/s of the 100 of the link.
+Topology of_two_priorities(double back) {
+  Topology topology;
+  topology.units = {.time_s = 1e-6, .data_bytes = 125};
+  const NodeId h = topology.add_node("h", NodeKind::Host);
+  const NodeId s = topology.add_node("s", NodeKind::Switch);
+  const NodeId g = topology.add_node("g", NodeKind::Host);
+  const NodeId half = topology.add_node("o0", NodeKind::Host);
+  const NodeId whole = topology.add_node("o1", NodeKind::Host);
+  const auto add = [&](NodeId from, NodeId to, double capacity) {
+    Link link;
+    link.capacity = capacity;
+    link.xoff = link.xon = kUnlimited;
+    return topology.add_link(from, to, link);
+  };
+  Link& watched = topology.links[add(h, s, 100)];
+  watched.xoff = 2.048;  // a packet of 256 bytes
+  watched.xon = 1.024;
+  add(s, h, back);
+  add(g, s, back);
+  add(s, half, 50);
+  add(s, whole, 100);
+  for (const char* name : {"f0.0", "f0.1"})
+    EXPECT_TRUE(topology.add_flow(name, {h, s, whole}).has_value());
+  for (const char* name : {"f1.0", "f1.1"})
+    EXPECT_TRUE(topology.add_flow(name, {h, s, half}).has_value());
+  EXPECT_TRUE(topology.add_flow("r", {g, s, h}).has_value());
+  for (std::size_t flow = 2; flow < 5; ++flow) topology.flows[flow].priority = 1;
+  return topology;
+}
+
+/// docs/pfc.md: two MTU at the ends, and what comes while an MTU and a frame go back, beside two
+/// frames and one for each priority.
+double stated_for_two(double back) { return 2 * 256 + 100 * (256 + 84 + 4 * 84) / back; }
+
+std::uint64_t lost_of_two(double back, double headroom_bytes) {
+  Topology topology = of_two_priorities(back);
+  topology.links[0].buffer = (256 + headroom_bytes) / 125;
+  packet::RunOptions options;
+  options.until = 50'000'000;
+  options.packet_bytes = 256;
+  const auto report = packet::simulate(topology, options);
+  EXPECT_TRUE(report.has_value());
+  std::uint64_t sum = 0;
+  for (const packet::FlowReport& flow : report->flows) sum += flow.overflowed;
+  return sum;
+}
+
+/// 2 * 84 bytes at 70 Gb/s take less than 256 at 100.
+TEST(HeadroomOfPriorities, LinkBackThatTakesTheFrames_LosesNothing) {
+  for (const double back : {70.0, 100.0, 400.0}) {
+    const PauseTimes times(of_two_priorities(back), {.packet_bytes = 256});
+    EXPECT_LE(times.headroom_bytes(0), stated_for_two(back));
+    EXPECT_EQ(lost_of_two(back, times.headroom_bytes(0)), 0u) << back;
+  }
+}
+
+/// At 25 Gb/s they take more: frames wait for frames, and no such sum is enough.
+TEST(HeadroomOfPriorities, FramesThatFillTheLinkBack_HaveNone) {
+  EXPECT_GT(lost_of_two(25, stated_for_two(25)), 0u);
+  const PauseTimes times(of_two_priorities(25), {.packet_bytes = 256});
+  EXPECT_EQ(times.headroom_bytes(0), kUnlimited);
+}
+
 INSTANTIATE_TEST_SUITE_P(Mtu, Headroom, ::testing::Values(1000U, 4096U, 9000U),
                          [](const auto& of) { return std::to_string(of.param); });
 
