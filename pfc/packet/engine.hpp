@@ -133,6 +133,13 @@ struct Port {
   std::vector<std::int64_t> credits;  // bytes, by priority, likewise
 };
 
+/// The gates that can never open again, given that nothing but PFC holds them; kNothing-free slots,
+/// ascending.
+struct BlockedGates {
+  std::vector<Slot> slots;
+  std::vector<Slot> cycle;
+};
+
 class Engine {
  public:
   Engine(const Topology& topology, Network network, const RunOptions& options);
@@ -232,6 +239,9 @@ class Engine {
   // engine_report.cpp: samples, deadlock, the end.
   void on_sampled();
   [[nodiscard]] bool on_inspected();
+  [[nodiscard]] BlockedGates blocked() const;
+  void begin_deadlock(const BlockedGates& gates);
+  [[nodiscard]] bool stands(const BlockedGates& gates) const;
   [[nodiscard]] RunReport report();
   [[nodiscard]] RunReport report_at(Picoseconds now);
   [[nodiscard]] Picoseconds inspection_ps() const;
@@ -267,15 +277,12 @@ class Engine {
   std::vector<Picoseconds> cnp_from_;    // by flow: no CNP before
   std::vector<Bytes> shared_;            // by node: bytes of all its ingresses
   std::vector<std::vector<LinkId>> in_;  // links into each node with a dynamic threshold
+  bool can_end_deadlocks_ = false;       // a watchdog that does more than count
+  std::vector<Slot> locked_;             // the cycle of report_.deadlock
   RunReport report_;
 };
 
-/// The gates that can never open again, given that nothing but PFC holds them; kNothing-free slots,
-/// ascending. `is_blocked` has a slot's queue paused, silent and its gate closed.
-struct BlockedGates {
-  std::vector<Slot> slots;
-  std::vector<Slot> cycle;
-};
+/// `is_blocked` has a slot's queue paused, silent and its gate closed.
 [[nodiscard]] BlockedGates find_blocked(const Network& network, std::vector<bool> is_blocked,
                                         const std::vector<Queue>& queues,
                                         const std::vector<Packet>& packets);

@@ -15,26 +15,45 @@ Picoseconds Engine::inspection_ps() const {
   return events_.now() + kPackets * longest;
 }
 
+BlockedGates Engine::blocked() const {
+  std::vector<bool> is_blocked(queues_.size(), false);
+  for (Slot slot = 0; slot < queues_.size(); ++slot) {
+    // A pause that may run out before it is said again is none that lasts.
+    const Port& port = ports_[link_of(slot)];
+    is_blocked[slot] = (port.paused & bit_of(slot)) != 0 && ingresses_[slot].is_closed &&
+                       queues_[slot].messages == 0 && network_.links[link_of(slot)].is_held;
+  }
+  return find_blocked(network_, std::move(is_blocked), queues_, packets_);
+}
+
+void Engine::begin_deadlock(const BlockedGates& gates) {
+  Deadlock deadlock;
+  deadlock.gates = gates.slots.size();
+  deadlock.priority = network_.priorities[gates.cycle.front() % classes_];
+  for (const Slot slot : gates.cycle) {
+    deadlock.cycle.push_back(link_of(slot));
+    deadlock.time = std::max(deadlock.time, queues_[slot].stopped);
+  }
+  locked_ = gates.cycle;
+  report_.deadlock = std::move(deadlock);
+}
+
+/// A queue of its cycle that has moved since did so by the watchdog.
+bool Engine::stands(const BlockedGates& gates) const {
+  return std::ranges::all_of(locked_, [&](Slot slot) {
+    return std::ranges::binary_search(gates.slots, slot) &&
+           queues_[slot].stopped <= report_.deadlock->time;
+  });
+}
+
 bool Engine::on_inspected() {
-  if (!report_.deadlock) {
-    std::vector<bool> is_blocked(queues_.size(), false);
-    for (Slot slot = 0; slot < queues_.size(); ++slot) {
-      // A pause that may run out before it is said again is none that lasts.
-      const Port& port = ports_[link_of(slot)];
-      is_blocked[slot] = (port.paused & bit_of(slot)) != 0 && ingresses_[slot].is_closed &&
-                         queues_[slot].messages == 0 && network_.links[link_of(slot)].is_held;
+  if (!report_.deadlock || can_end_deadlocks_) {
+    const BlockedGates gates = blocked();
+    if (report_.deadlock && !stands(gates)) {
+      if (!report_.ended_deadlock) report_.ended_deadlock = std::move(report_.deadlock);
+      report_.deadlock.reset();
     }
-    const BlockedGates gates = find_blocked(network_, std::move(is_blocked), queues_, packets_);
-    if (!gates.cycle.empty()) {
-      Deadlock deadlock;
-      deadlock.gates = gates.slots.size();
-      deadlock.priority = network_.priorities[gates.cycle.front() % classes_];
-      for (const Slot slot : gates.cycle) {
-        deadlock.cycle.push_back(link_of(slot));
-        deadlock.time = std::max(deadlock.time, queues_[slot].stopped);
-      }
-      report_.deadlock = std::move(deadlock);
-    }
+    if (!report_.deadlock && !gates.cycle.empty()) begin_deadlock(gates);
   }
   events_.at(inspection_ps(), EventKind::Inspected, 0, 0);
   return report_.deadlock && options_.stop_at_deadlock;

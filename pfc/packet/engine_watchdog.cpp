@@ -15,6 +15,9 @@ void Engine::set_watchdog() {
   for (const WatchedPort& port : watchdog.ports) watched_[port.link] = port;
   for (LinkId link = 0; link < ports_.size(); ++link)
     if (ports_[link].is_source) watched_[link].action = WatchdogAction::None;
+  can_end_deadlocks_ = std::ranges::any_of(watched_, [](const WatchedPort& port) {
+    return port.action == WatchdogAction::Drop || port.action == WatchdogAction::Forward;
+  });
   for (Slot slot = 0; slot < queues_.size(); ++slot)
     pauses_[slot].left = watched_[link_of(slot)].detect;
 }

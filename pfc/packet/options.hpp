@@ -205,14 +205,15 @@ struct Sample {
 struct RunReport {
   Picoseconds end = 0;  // when a deadlock was noticed that ended the run, or `until`
   std::uint64_t events = 0;
-  std::uint64_t hops = 0;            // packets that left a queue, their host's included
-  std::uint64_t storms = 0;          // queues that the watchdog took for stuck
-  std::uint64_t restored = 0;        // and let go
-  std::uint64_t refreshed = 0;       // PAUSE frames that only repeated one
-  std::uint64_t run_out = 0;         // pauses that ended because no frame came in time
-  std::size_t loose_links = 0;       // whose PAUSE may: no deadlock was looked for on them
-  std::optional<Deadlock> deadlock;  // the first
-  bool is_stopped = false;           // by `progress`
+  std::uint64_t hops = 0;                  // packets that left a queue, their host's included
+  std::uint64_t storms = 0;                // queues that the watchdog took for stuck
+  std::uint64_t restored = 0;              // and let go
+  std::uint64_t refreshed = 0;             // PAUSE frames that only repeated one
+  std::uint64_t run_out = 0;               // pauses that ended because no frame came in time
+  std::size_t loose_links = 0;             // whose PAUSE may: no deadlock was looked for on them
+  std::optional<Deadlock> deadlock;        // that stands at the end
+  std::optional<Deadlock> ended_deadlock;  // the first of those that the watchdog ended
+  bool is_stopped = false;                 // by `progress`
   std::vector<FlowReport> flows;
   std::vector<MessageReport> messages;  // as in RunOptions
   FlowReport of_messages;               // their packets, all together

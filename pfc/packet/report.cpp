@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pfc/csv.hpp"
@@ -26,22 +28,43 @@ std::string name_of(const Topology& topology, const IngressReport& ingress) {
                      ingress.priority == 0 ? "" : fmt::format("@{}", ingress.priority));
 }
 
-std::string deadlock_text(const Topology& topology, const Deadlock& deadlock) {
-  std::string text = fmt::format(
-      "DEADLOCK at {:.6g} ({}): priority {}, {} gates that cannot open by themselves\n",  //
-      time_of(topology, deadlock.time), duration(deadlock.time), deadlock.priority, deadlock.gates);
+std::string cycle_text(const Topology& topology, const Deadlock& deadlock, std::string_view waits) {
+  std::string text;
   for (std::size_t i = 0; i < deadlock.cycle.size(); ++i)
-    text += fmt::format("  {} waits for {}\n", topology.links[deadlock.cycle[i]].name,
+    text += fmt::format("  {} {} for {}\n", topology.links[deadlock.cycle[i]].name, waits,
                         topology.links[deadlock.cycle[(i + 1) % deadlock.cycle.size()]].name);
   return text;
 }
 
-Json deadlock_json(const Topology& topology, const Deadlock& deadlock) {
-  Json json = {{"time", time_of(topology, deadlock.time)},
-               {"priority", deadlock.priority},
-               {"gates", deadlock.gates},
+/// What stands at the end in capitals; what the watchdog ended was none that lasts.
+std::string deadlocks_text(const Topology& topology, const RunReport& report) {
+  std::string text;
+  if (report.deadlock) {
+    const Deadlock& found = *report.deadlock;
+    text = fmt::format(
+               "DEADLOCK at {:.6g} ({}): priority {}, {} gates that cannot open by themselves",
+               time_of(topology, found.time), duration(found.time), found.priority, found.gates) +
+           "\n" + cycle_text(topology, found, "waits");
+  } else {
+    text = report.ended_deadlock ? "no deadlock at the end\n" : "no deadlock\n";
+  }
+  if (!report.ended_deadlock) return text;
+  const Deadlock& ended = *report.ended_deadlock;
+  return text +
+         fmt::format(
+             "the watchdog ended a deadlock that began at {:.6g} ({}): priority {}, {} "
+             "gates that could not open by themselves\n",
+             time_of(topology, ended.time), duration(ended.time), ended.priority, ended.gates) +
+         cycle_text(topology, ended, "waited");
+}
+
+Json deadlock_json(const Topology& topology, const std::optional<Deadlock>& deadlock) {
+  if (!deadlock) return nullptr;
+  Json json = {{"time", time_of(topology, deadlock->time)},
+               {"priority", deadlock->priority},
+               {"gates", deadlock->gates},
                {"cycle", Json::array()}};
-  for (const LinkId link : deadlock.cycle) json["cycle"].push_back(topology.links[link].name);
+  for (const LinkId link : deadlock->cycle) json["cycle"].push_back(topology.links[link].name);
   return json;
 }
 
@@ -106,7 +129,7 @@ std::string run_text(const Topology& topology, const RunOptions& options, const 
   std::string text = fmt::format("ran until {:.6g} ({}): {} packet hops, {} events{}\n",
                                  time_of(topology, report.end), duration(report.end), report.hops,
                                  report.events, report.is_stopped ? ", stopped" : "");
-  text += report.deadlock ? deadlock_text(topology, *report.deadlock) : "no deadlock\n";
+  text += deadlocks_text(topology, report);
   text += pause_text(report);
   text += completions_text(options, report);
   if (!report.flows.empty()) text += "flows (packets)\n";
@@ -138,20 +161,20 @@ std::string run_text(const Topology& topology, const RunOptions& options, const 
 }
 
 std::string run_json(const Topology& topology, const RunOptions& options, const RunReport& report) {
-  Json json = {
-      {"topology", topology.name},
-      {"end", time_of(topology, report.end)},
-      {"events", report.events},
-      {"hops", report.hops},
-      {"storms", report.storms},
-      {"restored", report.restored},
-      {"pauses_repeated", report.refreshed},
-      {"pauses_run_out", report.run_out},
-      {"links_not_held", report.loose_links},
-      {"stopped", report.is_stopped},
-      {"deadlock", report.deadlock ? deadlock_json(topology, *report.deadlock) : Json(nullptr)},
-      {"flows", Json::array()},
-      {"ingresses", Json::array()}};
+  Json json = {{"topology", topology.name},
+               {"end", time_of(topology, report.end)},
+               {"events", report.events},
+               {"hops", report.hops},
+               {"storms", report.storms},
+               {"restored", report.restored},
+               {"pauses_repeated", report.refreshed},
+               {"pauses_run_out", report.run_out},
+               {"links_not_held", report.loose_links},
+               {"stopped", report.is_stopped},
+               {"deadlock", deadlock_json(topology, report.deadlock)},
+               {"ended_deadlock", deadlock_json(topology, report.ended_deadlock)},
+               {"flows", Json::array()},
+               {"ingresses", Json::array()}};
   for (std::size_t i = 0; i < report.flows.size(); ++i)
     json["flows"].push_back(flow_json(topology, topology.flows[i].name, report.flows[i]));
   if (!report.messages.empty()) json["messages"] = completions_json(options, report);

@@ -12,8 +12,8 @@ namespace portcullis::pfc::packet {
 
 [[nodiscard]] std::string run_text(const Topology& topology, const RunOptions& options,
                                    const RunReport& report);
-/// end, events, hops, storms, pauses, deadlock or null, flows, messages where there are any,
-/// ingresses.
+/// end, events, hops, storms, pauses, deadlock and ended_deadlock or null, flows, messages where
+/// there are any, ingresses.
 [[nodiscard]] std::string run_json(const Topology& topology, const RunOptions& options,
                                    const RunReport& report);
 /// A row a sample: t, delivered data of each flow, then data in each ingress that ever closed.

@@ -65,7 +65,8 @@ TEST(PfcDeadlock, UnknownCommand_ListsTheKnown) {
 }
 
 TEST(PfcDeadlock, HelpOfPacket_HasTheStatusOfARunThatLocks) {
-  EXPECT_THAT(run_pfc_deadlock({"packet", "--help"}).out, HasSubstr("0 this run did not lock, 1"));
+  EXPECT_THAT(run_pfc_deadlock({"packet", "--help"}).out,
+              HasSubstr("0 nothing is locked at the end of this run, 1 something"));
   EXPECT_EQ(run_pfc_deadlock({"packet", "ring-3", "--set", "d=0.125", "--until", "100"}).status, 1);
 }
 

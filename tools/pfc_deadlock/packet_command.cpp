@@ -7,6 +7,7 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,7 +68,8 @@ void describe(CLI::App& app, PacketOptions& options) {
   app.add_option("--svg", options.svg, "write service curves, queues and pauses to this file");
   app.add_option("--report", options.report, kReportHelp);
   app.footer(
-      "exit status: 0 this run did not lock, 1 it did, 2 bad arguments or a bad file, 130 Ctrl-C, "
+      "exit status: 0 nothing is locked at the end of this run, 1 something is (a lock that the "
+      "watchdog ended is told, with 0), 2 bad arguments or a bad file, 130 Ctrl-C, "
       "143 SIGTERM");
 }
 
@@ -137,12 +139,13 @@ std::string picture(const pfc::Topology& topology, const packet::RunReport& repo
       pauses.rows.back().points.emplace_back(time(sample.time), sample.is_closed[i] ? 1.0 : 0.0);
     }
   }
-  if (report.deadlock) {
-    const ChartMark mark{"deadlock", time(report.deadlock->time), true};
-    delivered.marks.push_back(mark);
-    queued.marks.push_back(mark);
-    pauses.marks.push_back(mark);
-  }
+  const auto mark = [&](const std::optional<packet::Deadlock>& deadlock, const char* text) {
+    if (!deadlock) return;
+    for (auto* marks : {&delivered.marks, &queued.marks, &pauses.marks})
+      marks->push_back({text, time(deadlock->time), true});
+  };
+  mark(report.ended_deadlock, "deadlock, ended by the watchdog");
+  mark(report.deadlock, "deadlock");
   std::vector<Chart> charts;  // one without a curve would say that there was nothing
   for (const Chart& chart : {delivered, queued})
     if (!chart.series.empty()) charts.push_back(chart);
@@ -202,7 +205,8 @@ void report_page(const PacketOptions& options, Arguments arguments, const pfc::T
   if (report.is_stopped) limits.emplace_back("The run was stopped before its end.");
   if (!note.empty()) limits.push_back(note.substr(0, note.find('\n')));
   page.not_looked_at(limits);
-  page.fabric(report.deadlock ? report.deadlock->cycle : std::vector<pfc::LinkId>());
+  const auto& shown = report.deadlock ? report.deadlock : report.ended_deadlock;
+  page.fabric(shown ? shown->cycle : std::vector<pfc::LinkId>());
   page.heading("Over time");
   if (report.samples.empty())
     page.printed("no samples were taken");

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 using portcullis::testing::Outcome;
@@ -156,6 +157,44 @@ TEST(PacketCommand, Mistakes_AreOneLineEach) {
     EXPECT_THAT(outcome.err, HasSubstr(answer));
     EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1);
   }
+}
+
+/// Locks at 21.25; the watchdog looks at a pause for 12.5.
+TEST(PacketCommand, LockThatTheWatchdogEnded_IsToldAndIsNoDeadlockAtTheEnd) {
+  std::vector<std::string> arguments{"ring-3", "--set",        "d=0.125", "--until",
+                                     "190",    "--watchdog",   "drop",    "--detect-ms",
+                                     "0.1",    "--restore-ms", "0.05"};
+  const Outcome ended = call(arguments);
+  EXPECT_EQ(ended.status, kExitDone);
+  EXPECT_THAT(ended.out,
+              HasSubstr("no deadlock at the end\nthe watchdog ended a deadlock that began "
+                        "at 21.25 (170 us): priority 0, 7 gates that could not open by "
+                        "themselves\n  1-2 waited for 2-3\n"));
+  EXPECT_THAT(ended.out, Not(HasSubstr("DEADLOCK")));
+  arguments.insert(arguments.end(), {"--format", "json"});
+  const auto json = nlohmann::json::parse(call(arguments).out);
+  EXPECT_TRUE(json.at("deadlock").is_null());
+  EXPECT_EQ(json.at("ended_deadlock").at("time"), 21.25);
+  EXPECT_EQ(json.at("ended_deadlock").at("cycle").size(), 4u);
+}
+
+TEST(PacketCommand, LockThatTheWatchdogHasYetToEnd_IsADeadlock) {
+  std::vector<std::string> arguments{"ring-3", "--set", "d=0.125", "--until", "30"};
+  arguments.insert(arguments.end(), {"--watchdog", "drop", "--detect-ms", "0.1"});
+  const Outcome locked = call(arguments);
+  EXPECT_EQ(locked.status, kExitLocked);
+  EXPECT_THAT(locked.out, HasSubstr("DEADLOCK at 21.25"));
+  arguments.insert(arguments.end(), {"--format", "json"});
+  const auto json = nlohmann::json::parse(call(arguments).out);
+  EXPECT_EQ(json.at("deadlock").at("time"), 21.25);
+  EXPECT_TRUE(json.at("ended_deadlock").is_null());
+}
+
+TEST(PacketCommand, WatchdogThatOnlyAlerts_EndsNothing) {
+  const Outcome locked = call({"ring-3", "--set", "d=0.125", "--until", "200", "--watchdog",
+                               "alert", "--detect-ms", "0.1", "--restore-ms", "0.05"});
+  EXPECT_EQ(locked.status, kExitLocked);
+  EXPECT_THAT(locked.out, HasSubstr("DEADLOCK at 21.25"));
 }
 
 TEST(PacketCommand, CtrlC_PrintsWhatThereIs) {
