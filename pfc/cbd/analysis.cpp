@@ -27,16 +27,6 @@ Breaks breaks_of(const Dependencies& dependencies, const Graph& graph,
   return breaks;
 }
 
-std::optional<User> common_user(const std::vector<std::vector<User>>& users) {
-  std::vector<User> common = users.front();
-  for (const std::vector<User>& next : users) {
-    std::vector<User> both;
-    std::ranges::set_intersection(common, next, std::back_inserter(both));
-    common = std::move(both);
-  }
-  return common.empty() ? std::nullopt : std::optional(common.front());
-}
-
 Component component_of(const Dependencies& dependencies, std::vector<LinkId> links,
                        const AnalysisOptions& options) {
   const Graph graph = induced(dependencies.graph(), links);
@@ -56,6 +46,16 @@ Component component_of(const Dependencies& dependencies, std::vector<LinkId> lin
 }
 
 }  // namespace
+
+std::optional<User> common_user(const std::vector<std::vector<User>>& users) {
+  std::vector<User> common = users.front();
+  for (const std::vector<User>& next : users) {
+    std::vector<User> both;
+    std::ranges::set_intersection(common, next, std::back_inserter(both));
+    common = std::move(both);
+  }
+  return common.empty() ? std::nullopt : std::optional(common.front());
+}
 
 Analysis analyse(const Dependencies& dependencies, std::uint32_t priority,
                  const AnalysisOptions& options) {

@@ -24,10 +24,10 @@ struct Component {
   std::size_t edges = 0;
   Cycle shortest;                         // LinkIds
   std::vector<std::uint32_t> priorities;  // on the links of `shortest`, where they are rewritten
-  std::vector<std::vector<User>> users;   // of shortest[i] and the link after it; see `priorities`
+  std::vector<std::vector<User>> users;   // of shortest[i] and the link after it
   std::optional<User> loop;  // makes all of `shortest` alone: the paths of one destination go round
   std::size_t cycles = 0;    // that visit no link twice; more than kExactCycles are not counted
-  std::optional<Breaks> breaks;  // vertices are LinkIds
+  std::optional<Breaks> breaks;  // vertices are LinkIds; with `priorities` those of buffer_of()
 };
 
 struct Analysis {
@@ -64,6 +64,9 @@ struct AnalysisOptions {
 /// InvalidArgument when no data goes anywhere in any of them: no flow, and no route that what
 /// begins somewhere takes.
 [[nodiscard]] Result<void> check_looked_at(std::span<const Analysis> analyses);
+
+/// Who is in each of these sets, which ascend; the first of several.
+[[nodiscard]] std::optional<User> common_user(const std::vector<std::vector<User>>& users);
 
 /// `topology` was checked.
 [[nodiscard]] Analysis analyse(const Topology& topology, std::uint32_t priority,

@@ -293,9 +293,11 @@ std::size_t count_broken(const Topology& topology, const std::vector<bool>& is_d
 std::vector<Analysis> analyses_of(const Topology& topology, const std::vector<bool>& is_down,
                                   const Question& question) {
   if (!topology.rewrites.empty())
-    return {analyse_rewritten(
-        topology, question.priorities,
-        {.traffic = question.traffic, .only = question.only, .is_down = &is_down})};
+    return {analyse_rewritten(topology, question.priorities,
+                              {.traffic = question.traffic,
+                               .only = question.only,
+                               .is_down = &is_down,
+                               .with_breaks = false})};
   std::vector<Analysis> analyses;
   for (const std::uint32_t priority : question.priorities)
     analyses.push_back(analyse(

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pfc/cbd/rewritten.hpp"
 #include "pfc/cbd/routing.hpp"
 #include "pfc/csv.hpp"
 
@@ -31,10 +32,27 @@ Names user_names(const Topology& topology, const std::vector<User>& users) {
   return names;
 }
 
-Names turn_names(const Topology& topology, const std::vector<Edge>& turns) {
-  Names names;
-  for (const auto& [from, to] : turns)
-    names.push_back(topology.links[from].name + " > " + topology.links[to].name);
+/// LINK, or LINK@PRIORITY of a buffer.
+std::string vertex_name(const Topology& topology, Vertex vertex, bool is_buffer) {
+  if (!is_buffer) return topology.links[vertex].name;
+  return fmt::format("{}@{}", topology.links[link_of(vertex)].name, priority_of(vertex));
+}
+
+struct BreakNames {
+  Names turns;
+  Names links;
+  Names users;
+};
+BreakNames break_names(const Topology& topology, const Component& component) {
+  const bool are_buffers = !component.priorities.empty();
+  const Breaks& breaks = *component.breaks;
+  BreakNames names;
+  for (const auto& [from, to] : breaks.turns.changes)
+    names.turns.push_back(vertex_name(topology, from, are_buffers) + " > " +
+                          vertex_name(topology, to, are_buffers));
+  for (const Vertex vertex : breaks.links.changes)
+    names.links.push_back(vertex_name(topology, vertex, are_buffers));
+  names.users = user_names(topology, breaks.users.changes);
   return names;
 }
 
@@ -44,11 +62,6 @@ Names cycle_names(const Topology& topology, const Component& component) {
   for (std::size_t i = 0; i < component.priorities.size(); ++i)
     names[i] += fmt::format("@{}", component.priorities[i]);
   return names;
-}
-
-/// Of one edge of the shortest cycle; nobody is known where priorities are rewritten.
-Names users_of(const Topology& topology, const Component& component, std::size_t edge) {
-  return edge < component.users.size() ? user_names(topology, component.users[edge]) : Names();
 }
 
 std::string few(const Names& names) {
@@ -75,19 +88,17 @@ std::string component_text(const Topology& topology, const Component& component)
       component.loop ? ", a ROUTING LOOP of " + name_of(*component.loop, topology) : "");
   const Names names = cycle_names(topology, component);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const Names users = users_of(topology, component, i);
-    text += fmt::format("    {} waits for {}{}\n", names[i], names[(i + 1) % names.size()],
-                        users.empty() ? "" : fmt::format("   ({})", few(users)));
+    text += fmt::format("    {} waits for {}   ({})\n", names[i], names[(i + 1) % names.size()],
+                        few(user_names(topology, component.users[i])));
   }
   if (!component.breaks) return text;
   const Breaks& breaks = *component.breaks;
+  const BreakNames changes = break_names(topology, component);
   text += "  any one of these lines breaks it:\n";
-  text += break_text("change the priority at the turns", breaks.turns.is_smallest,
-                     turn_names(topology, breaks.turns.changes));
-  text += break_text("take from the lossless class the links", breaks.links.is_smallest,
-                     link_names(topology, breaks.links.changes));
+  text += break_text("change the priority at the turns", breaks.turns.is_smallest, changes.turns);
   text +=
-      break_text("reroute", breaks.users.is_smallest, user_names(topology, breaks.users.changes));
+      break_text("take from the lossless class the links", breaks.links.is_smallest, changes.links);
+  text += break_text("reroute", breaks.users.is_smallest, changes.users);
   return text;
 }
 
@@ -105,15 +116,15 @@ Json component_json(const Topology& topology, const Component& component) {
   for (std::size_t i = 0; i < component.shortest.size(); ++i) {
     Json edge = {{"link", topology.links[component.shortest[i]].name}};
     if (!component.priorities.empty()) edge["priority"] = component.priorities[i];
-    edge["users"] = users_of(topology, component, i);
+    edge["users"] = user_names(topology, component.users[i]);
     json["shortest_cycle"].push_back(std::move(edge));
   }
   if (!component.breaks) return json;
   const Breaks& breaks = *component.breaks;
-  json["breaks"] = {
-      {"turns", break_json(breaks.turns.is_smallest, turn_names(topology, breaks.turns.changes))},
-      {"links", break_json(breaks.links.is_smallest, link_names(topology, breaks.links.changes))},
-      {"users", break_json(breaks.users.is_smallest, user_names(topology, breaks.users.changes))}};
+  const BreakNames changes = break_names(topology, component);
+  json["breaks"] = {{"turns", break_json(breaks.turns.is_smallest, changes.turns)},
+                    {"links", break_json(breaks.links.is_smallest, changes.links)},
+                    {"users", break_json(breaks.users.is_smallest, changes.users)}};
   return json;
 }
 
@@ -296,10 +307,10 @@ std::string analysis_csv(const Topology& topology, std::span<const Analysis> ana
       const Component& component = analysis.components[c];
       const Names names = cycle_names(topology, component);
       for (std::size_t i = 0; i < names.size(); ++i)
-        csv += fmt::format(
-            "{},{},{},{},{},{}\n", analysis.priority, c, i, csv_field(names[i]),
-            csv_field(names[(i + 1) % names.size()]),
-            csv_field(fmt::format("{}", fmt::join(users_of(topology, component, i), "; "))));
+        csv += fmt::format("{},{},{},{},{},{}\n", analysis.priority, c, i, csv_field(names[i]),
+                           csv_field(names[(i + 1) % names.size()]),
+                           csv_field(fmt::format(
+                               "{}", fmt::join(user_names(topology, component.users[i]), "; "))));
     }
   return csv;
 }

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <set>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -17,11 +19,16 @@
 namespace portcullis::pfc::cbd {
 namespace {
 
+/// Who makes each of some edges, ascending.
+using Makers = std::map<Edge, std::vector<User>>;
+
 /// Follows data link by link, with the priority it has there.
 class Follower {
  public:
-  Follower(const Topology& topology, const DependencyOptions& options)
-      : topology_(topology),
+  /// `makers`: the edges whose makers are wanted, and the only ones that are looked at then.
+  Follower(const Topology& topology, const DependencyOptions& options, Makers* makers = nullptr)
+      : makers_(makers),
+        topology_(topology),
         options_(options),
         rewrites_(topology),
         seen_(topology.links.size() * kPriorities, 0) {}
@@ -29,7 +36,9 @@ class Follower {
   void flows(const std::vector<std::uint32_t>& priorities) {
     if (topology_.flows.empty()) return;
     FlowPaths paths(topology_, options_.is_down);
-    for (const Flow& flow : topology_.flows) {
+    for (std::uint32_t index = 0; index < topology_.flows.size(); ++index) {
+      const Flow& flow = topology_.flows[index];
+      user_ = {User::Kind::Flow, index};
       if (std::ranges::find(priorities, flow.priority) == priorities.end()) continue;
       const FlowWays ways = paths.of(flow);
       const Graph turns(topology_.links.size(), ways.turns);
@@ -68,6 +77,13 @@ class Follower {
   }
 
   void add_edge(Vertex from, Vertex to) {
+    if (makers_ != nullptr) {
+      const auto wanted = makers_->find({from, to});
+      if (wanted == makers_->end()) return;
+      std::vector<User>& users = wanted->second;  // each comes once, but may turn so twice
+      if (users.empty() || users.back() != user_) users.push_back(user_);
+      return;
+    }
     if (options_.with_unpaused || !std::isinf(topology_.links[link_of(to)].xoff))
       edges_.emplace_back(from, to);
     // Most turns are made by data for many destinations.
@@ -111,6 +127,7 @@ class Follower {
   void destination(std::span<const Route> routes, const std::vector<std::uint32_t>& priorities,
                    const Prefixes& prefixes, const std::vector<bool>& has_table) {
     const NodeId destination = routes.front().destination;
+    user_ = {User::Kind::Destination, destination};
     std::unordered_map<NodeId, std::vector<LinkId>> table;
     for (const Route& route : routes)
       if (route.node != destination) table[route.node].push_back(route.via);
@@ -146,6 +163,8 @@ class Follower {
     });
   }
 
+  Makers* makers_;
+  User user_;  // whose data is followed
   const Topology& topology_;
   const DependencyOptions options_;
   const RewriteTable rewrites_;
@@ -158,12 +177,74 @@ class Follower {
 
 }  // namespace
 
-Graph rewritten_dependencies(const Topology& topology, const std::vector<std::uint32_t>& priorities,
-                             const DependencyOptions& options) {
-  Follower follower(topology, options);
+namespace {
+
+Graph follow(const Topology& topology, const std::vector<std::uint32_t>& priorities,
+             const DependencyOptions& options, Makers* makers) {
+  Follower follower(topology, options, makers);
   if (options.traffic != Traffic::Routes) follower.flows(priorities);
   if (options.traffic != Traffic::Flows) follower.routes(priorities);
   return std::move(follower).graph();
+}
+
+/// A component, and its own edges and cycles.
+struct Found {
+  std::vector<Vertex> buffers;
+  Graph inside;
+  std::vector<Cycle> cycles;
+  Cycle shortest;  // buffers
+};
+
+Found find(const Graph& graph, const std::vector<Vertex>& buffers) {
+  Found found{buffers, induced(graph, buffers), {}, {}};
+  found.cycles = simple_cycles(found.inside, kExactCycles);
+  for (const Vertex vertex : shortest_cycle(found.inside))
+    found.shortest.push_back(buffers[vertex]);
+  return found;
+}
+
+/// Calls `take` with each edge of the shortest cycle.
+template <class Take>
+void along(const Cycle& cycle, Take take) {
+  for (std::size_t i = 0; i < cycle.size(); ++i)
+    take(Edge{cycle[i], cycle[(i + 1) % cycle.size()]});
+}
+/// And with each of the component, in the order of rows.
+template <class Take>
+void inside(const Found& found, Take take) {
+  for (Vertex from = 0; from < found.inside.size(); ++from)
+    for (const Vertex to : found.inside.out(from))
+      take(Edge{found.buffers[from], found.buffers[to]});
+}
+
+Component component_of(const Found& found, const Makers& makers, bool with_breaks) {
+  Component component;
+  component.edges = found.inside.edges();
+  component.cycles = found.cycles.size();
+  for (const Vertex buffer : found.buffers) component.links.push_back(link_of(buffer));
+  for (const Vertex buffer : found.shortest) {
+    component.shortest.push_back(link_of(buffer));
+    component.priorities.push_back(priority_of(buffer));
+  }
+  along(found.shortest,
+        [&](const Edge& edge) { component.users.push_back(makers.find(edge)->second); });
+  component.loop = common_user(component.users);
+  if (!with_breaks) return component;
+  std::vector<std::vector<User>> users;
+  inside(found, [&](const Edge& edge) { users.push_back(makers.find(edge)->second); });
+  Breaks breaks = break_cycles(found.inside, found.cycles, users);
+  for (auto& [from, to] : breaks.turns.changes)
+    std::tie(from, to) = std::pair(found.buffers[from], found.buffers[to]);
+  for (Vertex& buffer : breaks.links.changes) buffer = found.buffers[buffer];
+  component.breaks = std::move(breaks);
+  return component;
+}
+
+}  // namespace
+
+Graph rewritten_dependencies(const Topology& topology, const std::vector<std::uint32_t>& priorities,
+                             const DependencyOptions& options) {
+  return follow(topology, priorities, options, nullptr);
 }
 
 Analysis analyse_rewritten(const Topology& topology, const std::vector<std::uint32_t>& begins,
@@ -185,25 +266,25 @@ Analysis analyse_rewritten(const Topology& topology, const std::vector<std::uint
   std::set<std::uint32_t> all(begins.begin(), begins.end());
   for (const Rewrite& rewrite : topology.rewrites) all.insert(rewrite.becomes);
   analysis.rewritten.assign(all.begin(), all.end());
-  const Graph graph = rewritten_dependencies(
-      topology, begins, {.traffic = options.traffic, .is_down = options.is_down});
+  const DependencyOptions data{.traffic = options.traffic, .is_down = options.is_down};
+  const Graph graph = rewritten_dependencies(topology, begins, data);
   analysis.edges = graph.edges();
   const auto is_asked_for = [&](Vertex buffer) {
     return std::ranges::find(options.only, priority_of(buffer)) != options.only.end();
   };
+  std::vector<Found> cyclic;
+  Makers makers;
   for (const std::vector<Vertex>& buffers : cyclic_components(graph)) {
     if (!options.only.empty() && std::ranges::none_of(buffers, is_asked_for)) continue;
-    const Graph inside = induced(graph, buffers);
-    Component component;
-    component.edges = inside.edges();
-    component.cycles = simple_cycles(inside, kExactCycles).size();
-    for (const Vertex buffer : buffers) component.links.push_back(link_of(buffer));
-    for (const Vertex vertex : shortest_cycle(inside)) {
-      component.shortest.push_back(link_of(buffers[vertex]));
-      component.priorities.push_back(priority_of(buffers[vertex]));
-    }
-    analysis.components.push_back(std::move(component));
+    cyclic.push_back(find(graph, buffers));
+    const auto want = [&](const Edge& edge) { makers[edge]; };
+    along(cyclic.back().shortest, want);
+    if (options.with_breaks) inside(cyclic.back(), want);
   }
+  // Once more, for who makes these.
+  if (!cyclic.empty()) static_cast<void>(follow(topology, begins, data, &makers));
+  for (const Found& found : cyclic)
+    analysis.components.push_back(component_of(found, makers, options.with_breaks));
   return analysis;
 }
 

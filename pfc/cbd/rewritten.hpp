@@ -33,10 +33,11 @@ struct RewrittenOptions {
   /// Cycles through a buffer of one of these alone; empty: all.
   std::vector<std::uint32_t> only = {};
   const std::vector<bool>* is_down = nullptr;
+  bool with_breaks = true;  // as in AnalysisOptions
 };
 
-/// As analyse() of each of `begins`, all at once: links of a component and its shortest cycle have
-/// their priorities beside them. Without who makes it, and without breaks.
+/// As analyse() of each of `begins`, all at once: a shortest cycle has its priorities beside it,
+/// and what breaks it is told of buffers.
 [[nodiscard]] Analysis analyse_rewritten(const Topology& topology,
                                          const std::vector<std::uint32_t>& begins,
                                          const RewrittenOptions& options);

@@ -116,8 +116,9 @@ std::vector<cbd::Analysis> analyses_of(const pfc::Topology& topology,
                                        const CbdOptions& options, Console& console) {
   const cbd::Traffic traffic = options.traffic;
   if (!topology.rewrites.empty())
-    return {cbd::analyse_rewritten(topology, priorities,
-                                   {.traffic = traffic, .only = options.priorities})};
+    return {cbd::analyse_rewritten(
+        topology, priorities,
+        {.traffic = traffic, .only = options.priorities, .with_breaks = !options.no_breaks})};
   std::vector<cbd::Analysis> analyses;
   for (const std::uint32_t priority : priorities)
     if (!console.is_stopped)
@@ -210,14 +211,13 @@ std::vector<std::vector<std::string>> cycle_rows(const pfc::Topology& topology,
       for (std::size_t i = 0; i < component.shortest.size(); ++i) {
         const std::size_t next = (i + 1) % component.shortest.size();
         std::string users;
-        if (i < component.users.size())
-          for (const cbd::User& user : component.users[i])
-            users += (users.empty() ? "" : ", ") + cbd::name_of(user, topology);
+        for (const cbd::User& user : component.users[i])
+          users += (users.empty() ? "" : ", ") + cbd::name_of(user, topology);
         const std::uint32_t priority =
             component.priorities.empty() ? analysis.priority : component.priorities[i];
         rows.push_back({topology.links[component.shortest[i]].name,
                         topology.links[component.shortest[next]].name, std::to_string(priority),
-                        users.empty() ? "not told where priorities are rewritten" : users});
+                        users});
       }
   return rows;
 }

@@ -14,6 +14,7 @@
 #include "pfc/cbd/failures.hpp"
 #include "pfc/cbd/flow_paths.hpp"
 #include "pfc/cbd/generators.hpp"
+#include "pfc/cbd/report.hpp"
 #include "pfc/cbd/routing.hpp"
 #include "pfc/scenarios.hpp"
 #include "pfc/topology_json.hpp"
@@ -108,6 +109,54 @@ TEST(Rewritten, CycleThroughSeveralPriorities_IsFound) {
   const Analysis analysis = analyse_rewritten(fabric, {0}, {});
   ASSERT_THAT(analysis.components, SizeIs(1));
   EXPECT_THAT(analysis.components[0].priorities, ::testing::Contains(1u));
+}
+
+std::vector<LinkId> links_of(std::vector<Vertex> buffers) {
+  for (Vertex& buffer : buffers) buffer = link_of(buffer);
+  return buffers;
+}
+
+/// Who makes a cycle and what breaks it, told of buffers, is what it is of links.
+TEST(Rewritten, WithoutRewrites_MakersAndBreaksAreThoseOfThePriority) {
+  std::size_t compared = 0;
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    const Topology fabric = bent_clos(seed);
+    const Analysis plain = analyse(fabric, 3, {});
+    const Analysis rewritten = analyse_rewritten(fabric, {3}, {});
+    ASSERT_EQ(rewritten.components.size(), plain.components.size()) << seed;
+    for (std::size_t i = 0; i < plain.components.size(); ++i) {
+      const Component& one = plain.components[i];
+      const Component& other = rewritten.components[i];
+      ++compared;
+      EXPECT_EQ(other.users, one.users) << seed;
+      EXPECT_EQ(other.loop, one.loop) << seed;
+      EXPECT_EQ(links_of(other.breaks->links.changes), one.breaks->links.changes) << seed;
+      EXPECT_EQ(other.breaks->users.changes, one.breaks->users.changes) << seed;
+      EXPECT_EQ(other.breaks->turns.changes.size(), one.breaks->turns.changes.size()) << seed;
+    }
+  }
+  EXPECT_GT(compared, 10u);
+}
+
+/// Flows of three switches round a ring of three, each with another priority from its first switch
+/// on.
+TEST(Rewritten, CycleInAPriorityThatDataGets_HasMakersAndWhatBreaksIt) {
+  Topology fabric = *ring(3, 2);
+  for (const Flow& flow : fabric.flows)
+    fabric.rewrites.push_back({flow.path[0], flow.path[1], 0, 4});
+  const std::vector<Analysis> found{analyse_rewritten(fabric, {0}, {})};
+  ASSERT_THAT(found[0].components, SizeIs(1));
+  const Component& component = found[0].components[0];
+  EXPECT_THAT(component.priorities, ElementsAre(4u, 4u, 4u));
+  EXPECT_THAT(component.users, ElementsAre(SizeIs(1), SizeIs(1), SizeIs(1)));
+  ASSERT_TRUE(component.breaks.has_value());
+  EXPECT_THAT(component.breaks->users.changes, SizeIs(1));
+  const std::string text = analysis_text(fabric, found);
+  EXPECT_THAT(text, HasSubstr("@4   (flow "));
+  EXPECT_THAT(text, HasSubstr("take from the lossless class the links (1, the fewest): sw0-sw1@4"));
+  EXPECT_THAT(text,
+              HasSubstr("change the priority at the turns (1, the fewest): sw0-sw1@4 > sw1-"));
+  EXPECT_FALSE(analyse_rewritten(fabric, {0}, {.with_breaks = false}).components[0].breaks);
 }
 
 TEST(Advice, IsFreeOfCyclesWhenItIsReadBack) {
