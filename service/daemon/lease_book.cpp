@@ -13,6 +13,16 @@ bool is_of(std::uint64_t own, std::uint64_t tenant) noexcept {
 
 }  // namespace
 
+void BookedLease::leave(ConnectionId connection) {
+  holders.erase(connection);
+  renewing.erase(connection);
+}
+
+void BookedLease::note_renewed(ConnectionId connection) {
+  const auto one = renewing.find(connection);
+  if (one != renewing.end()) renewing.erase(one);
+}
+
 LeaseBook::LeaseBook(const std::vector<PastEnding>& past) {
   for (const PastEnding& each : past) remember(each);
 }
@@ -97,7 +107,8 @@ std::set<std::uint64_t> LeaseBook::unended() const {
 std::vector<BookedLease*> LeaseBook::held_at(ConnectionId connection, std::uint64_t tenant) {
   std::vector<BookedLease*> held;
   for (BookedLease* lease : held_by(tenant))
-    if (lease->holders.contains(connection)) held.push_back(lease);
+    if (lease->holders.contains(connection) || lease->renewing.contains(connection))
+      held.push_back(lease);
   return held;
 }
 

@@ -50,7 +50,8 @@ struct BookedChallenge {
 
 struct BookedLease {
   Record record;
-  std::set<ConnectionId> holders = {};  // it was granted to them, or renewed by them
+  std::set<ConnectionId> holders = {};        // it was granted to them, or renewed by them
+  std::multiset<ConnectionId> renewing = {};  // who has asked for that, and is not answered yet
   std::uint64_t granted_ns = 0;
   std::uint64_t ends_ns = 0;      // unless it is renewed
   std::uint64_t rest_ns = 0;      // its slot rests so long behind the outcome
@@ -61,6 +62,13 @@ struct BookedLease {
   wire::Plan plan = wire::Plan::Default;  // that it is revoked by
   std::vector<Waiter> waiters = {};
   std::optional<Ending> fenced = {};  // its slot is out of use, and it stays in the book
+
+  /// That connection is no more.
+  void leave(ConnectionId connection);
+  /// One of its renewals is answered.
+  void note_renewed(ConnectionId connection);
+  /// Nobody holds it, and no renewal that is under way says otherwise.
+  [[nodiscard]] bool is_orphan() const noexcept { return holders.empty() && renewing.empty(); }
 };
 
 /// Leases of one tenant, by how they are.
@@ -89,7 +97,8 @@ class LeaseBook {
 
   /// Leases of `tenant`, or of every tenant, that have no outcome yet; in no order.
   [[nodiscard]] std::vector<BookedLease*> held_by(std::uint64_t tenant);
-  /// And of those the ones that are held over that connection, which is of that tenant.
+  /// And of those the ones that are held, or are being renewed, over that connection, which is of
+  /// that tenant.
   [[nodiscard]] std::vector<BookedLease*> held_at(ConnectionId connection, std::uint64_t tenant);
   /// Up to `most` rows whose id is above `cursor`, in the order of ids; recorded ones alone.
   [[nodiscard]] std::vector<const BookedLease*> rows(std::uint64_t tenant, std::uint64_t cursor,

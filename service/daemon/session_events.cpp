@@ -194,16 +194,19 @@ void Sessions::hear_renewed(const Renewed& renewed) {
   const AskedRenew asked = at->second;
   renewals_.erase(at);
   BookedLease* lease = book_.find(asked.name);
-  if (!renewed.done || lease == nullptr || lease->fenced)
-    return refuse_later(asked.connection, asked.request_id, Op::LeaseRenew, Code::NotFound,
-                        "there is no such lease to renew");
-  lease->ends_ns = now_ns() + asked.ttl_ms * kNsPerMs;
+  const bool is_done = renewed.done && lease != nullptr && !lease->fenced;
+  if (lease != nullptr) lease->note_renewed(asked.connection);
+  if (is_done) lease->ends_ns = now_ns() + asked.ttl_ms * kNsPerMs;
   // A client that came back may be here before the server has seen its first connection end: each
   // that renews holds, and the last one's end makes an orphan of the lease.
-  const auto renewer = connections_.find(asked.connection);
-  if (renewer != connections_.end() && renewer->second.identity.tenant == lease->record.tenant)
+  if (is_done && asked.is_own && connections_.contains(asked.connection))
     lease->holders.insert(asked.connection);
-  if (lease->holders.empty()) shorten(*lease);  // who renewed it has gone since
+  // Who renewed it, or held it meanwhile, may have gone since. What an operator of another tenant
+  // has put off stays so: that is nobody's who could go.
+  if (lease != nullptr && (asked.is_own || !is_done)) shorten_orphan(*lease);
+  if (!is_done)
+    return refuse_later(asked.connection, asked.request_id, Op::LeaseRenew, Code::NotFound,
+                        "there is no such lease to renew");
   reply_later(asked.connection, asked.request_id, Op::LeaseRenew,
               wire::RenewAnswer{.ttl_ms = asked.ttl_ms});
 }

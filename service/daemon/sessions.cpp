@@ -122,14 +122,18 @@ void Sessions::closed(ConnectionId connection) {
   watchers_.erase(connection);
   // Whoever held them may come back and renew; until then they live so long and no longer.
   for (BookedLease* lease : book_.held_at(connection, tenant)) {
-    lease->holders.erase(connection);
-    if (lease->holders.empty()) shorten(*lease);
+    lease->leave(connection);
+    shorten_orphan(*lease);
   }
 }
 
-void Sessions::shorten(BookedLease& lease) {
+/// A renewal that is under way was asked of the device before this would be, which would undo it
+/// behind an answer that says otherwise: what it comes to is looked at when it is answered.
+void Sessions::shorten_orphan(BookedLease& lease) {
   const std::uint64_t orphan_ns = limits_.orphan_ms * kNsPerMs;
-  if (!lease.is_recorded || lease.is_revoking || lease.ends_ns <= now_ns() + orphan_ns) return;
+  if (!lease.is_orphan() || !lease.is_recorded || lease.is_revoking ||
+      lease.ends_ns <= now_ns() + orphan_ns)
+    return;
   lease.ends_ns = now_ns() + orphan_ns;
   ports_.ask(Renew{.ticket = 0,
                    .name = lease.record.name,
@@ -311,15 +315,18 @@ void Sessions::renew(const Asking& asking) {
     return refuse(asking, Code::InvalidValue,
                   out_of("ttl_ms", wanted->ttl_ms, 0, limits_.most_ttl_ms));
   const lease::LeaseName name{.id = wanted->id, .epoch = wanted->epoch};
-  const BookedLease* lease = visible(asking, name);
+  BookedLease* lease = visible(asking, name);
   if (lease == nullptr || lease->is_revoking || lease->fenced || is_ending_)
     return refuse(asking, Code::NotFound, "there is no such lease to renew");
+  lease->renewing.insert(asking.id);
+  const bool is_own = asking.connection->identity.tenant == lease->record.tenant;
   const std::uint64_t ttl_ms = wanted->ttl_ms == 0 ? limits_.default_ttl_ms : wanted->ttl_ms;
   const Ticket ticket = next_ticket_++;
   renewals_.emplace(ticket, AskedRenew{.connection = asking.id,
                                        .request_id = asking.frame->header.request_id,
                                        .name = name,
-                                       .ttl_ms = ttl_ms});
+                                       .ttl_ms = ttl_ms,
+                                       .is_own = is_own});
   ++asking.connection->under_way;
   ports_.ask(Renew{.ticket = ticket, .name = name, .ttl_ms = ttl_ms});
 }

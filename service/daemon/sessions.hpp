@@ -174,6 +174,7 @@ class Sessions {
     std::uint64_t request_id = 0;
     lease::LeaseName name;
     std::uint64_t ttl_ms = 0;
+    bool is_own = true;  // the asker is of the lease's tenant
   };
 
   /// Of one tenant, until the last of what it had below the epoch has ended.
@@ -252,8 +253,8 @@ class Sessions {
   /// The lease, if it is the asker's to see; else it is not there.
   [[nodiscard]] BookedLease* visible(const Asking& asking, lease::LeaseName name);
   [[nodiscard]] bool may_see(const Asking& asking, std::uint64_t tenant) const noexcept;
-  /// Nobody holds it: it lives for orphan_ms at most.
-  void shorten(BookedLease& lease);
+  /// It lives for orphan_ms at most, if nobody holds it.
+  void shorten_orphan(BookedLease& lease);
   void start_revoke(BookedLease& lease, wire::Cause cause, wire::Plan plan);
   void notify(const Ending& ending, const std::set<ConnectionId>& holders);
   void answer(const Waiter& waiter, const Ending& ending);
