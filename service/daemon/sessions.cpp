@@ -264,10 +264,7 @@ std::optional<wire::Refusal> Sessions::limit_objection(std::uint16_t op, std::ui
 void Sessions::alloc(const Asking& asking) {
   const auto wanted = body_of<wire::AllocRequest>(asking);
   if (!wanted) return;
-  if (const auto why = objection(asking.connection->identity, *wanted)) {
-    if (ports_.observer.refused) ports_.observer.refused(why->code);
-    return refuse(asking, *why);
-  }
+  if (const auto why = objection(asking.connection->identity, *wanted)) return refuse(asking, *why);
   ++asking.connection->under_way;
   const WantedAlloc asked{.connection = asking.id,
                           .request_id = asking.frame->header.request_id,
@@ -477,7 +474,10 @@ void Sessions::status(const Asking& asking) {
   reply(asking, Op::Status, answer);
 }
 
+/// A grant that is refused is counted whatever for: not greeted, too many under way, malformed.
 void Sessions::refuse(const Asking& asking, const wire::Refusal& refusal) {
+  const bool is_grant = asking.frame->header.op == number(Op::LeaseAlloc);
+  if (is_grant && ports_.observer.refused) ports_.observer.refused(refusal.code);
   ports_.send(asking.id,
               wire::make_frame(wire::kRefused, asking.frame->header.request_id, refusal));
 }

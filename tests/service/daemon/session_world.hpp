@@ -37,13 +37,15 @@ class SessionWorld : public testing::Test {
         ports());
   }
   SessionPorts ports() {
-    SessionPorts made{.ask = [this](Request request) { asked.push_back(std::move(request)); },
-                      .look_up = [this](const LookUp& wanted) { looked_up.push_back(wanted); },
-                      .send = [this](ConnectionId to,
-                                     const wire::FrameBytes& frame) { sent[to].push_back(frame); },
-                      .hang_up = [this](ConnectionId id) { hung_up.push_back(id); },
-                      .log = {},
-                      .clock = Clock::simulated(&SessionWorld::now, this)};
+    SessionPorts made{
+        .ask = [this](Request request) { asked.push_back(std::move(request)); },
+        .look_up = [this](const LookUp& wanted) { looked_up.push_back(wanted); },
+        .send = [this](ConnectionId to,
+                       const wire::FrameBytes& frame) { sent[to].push_back(frame); },
+        .hang_up = [this](ConnectionId id) { hung_up.push_back(id); },
+        .log = {},
+        .observer = {.refused = [this](wire::Code code) { refused_grants.push_back(code); }},
+        .clock = Clock::simulated(&SessionWorld::now, this)};
     if (is_node) made.fenced = [this](TenantFenced each) { fenced.push_back(each); };
     if (is_node)
       made.want_share = [this](const fleet::ShareWanted& each) { shares_wanted.push_back(each); };
@@ -163,6 +165,7 @@ class SessionWorld : public testing::Test {
   std::vector<LookUp> looked_up;
   std::map<ConnectionId, std::vector<wire::FrameBytes>> sent;
   std::vector<ConnectionId> hung_up;
+  std::vector<wire::Code> refused_grants;  // as statistics hear of them
   std::unique_ptr<Sessions> sessions;
 };
 

@@ -486,6 +486,26 @@ TEST_F(SessionsTest, RequestsUnderWay_AreLimited) {
   EXPECT_EQ(ops(1).back(), wire::answer_to(Op::Status));
 }
 
+TEST_F(SessionsTest, GrantsThatAreRefusedUnheard_AreCountedToo) {
+  start({.requests = 1}, {});
+  open(1);
+  say(1, Op::LeaseAlloc, wanted());
+  greet(2);
+  say(2, Op::LeaseAlloc, wanted());
+  say(2, Op::LeaseAlloc, wanted());
+  say(2, Op::Status, wire::StatusRequest{});
+  greet(3, 7, wire::Role::Observer);
+  say(3, Op::LeaseAlloc, wanted());
+  EXPECT_THAT(refused_grants,
+              ElementsAre(wire::Code::HelloFirst, wire::Code::Busy, wire::Code::NotAllowed));
+}
+
+TEST_F(SessionsTest, GrantThatIsMalformed_IsCountedAsRefused) {
+  greet(1);
+  say(1, Op::LeaseAlloc, wire::RenewRequest{});
+  EXPECT_THAT(refused_grants, ElementsAre(wire::Code::Malformed));
+}
+
 TEST_F(SessionsTest, JournalThatCannotBeWritten_GrantsNothingAndRevokes) {
   greet(1);
   const auto lease = holds(1, 5);
