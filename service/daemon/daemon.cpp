@@ -366,7 +366,8 @@ Port::Listener Daemon::listener() {
       .opened = [this](ConnectionId id, Identity who) { sessions_->opened(id, std::move(who)); },
       .received = [this](ConnectionId id,
                          std::span<const std::byte> bytes) { sessions_->received(id, bytes); },
-      .closed = [this](ConnectionId id) { sessions_->closed(id); }};
+      .closed = [this](ConnectionId id) { sessions_->closed(id); },
+      .finished = [this](ConnectionId id) { sessions_->finished(id); }};
 }
 
 Port& Daemon::port_of(ConnectionId connection) {

@@ -40,6 +40,9 @@ class Port {
     std::function<void(ConnectionId, Identity)> opened;
     std::function<void(ConnectionId, std::span<const std::byte>)> received;
     std::function<void(ConnectionId)> closed;
+    /// It sends nothing more, and reads still; is to be hung up on when it has been told all. Not
+    /// asked of QUIC, where that is a stream's matter.
+    std::function<void(ConnectionId)> finished = {};
   };
 
   Port() = default;

@@ -19,10 +19,7 @@ namespace portcullis::service::daemon {
 template <class Body>
 void Sessions::reply_later(ConnectionId connection, std::uint64_t request_id, wire::Op op,
                            const Body& body) {
-  const auto at = connections_.find(connection);
-  if (at == connections_.end()) return;
-  if (at->second.under_way > 0) --at->second.under_way;
-  ports_.send(connection, wire::make_frame(wire::answer_to(op), request_id, body));
+  send_answer(connection, wire::make_frame(wire::answer_to(op), request_id, body));
 }
 
 template <class Body>

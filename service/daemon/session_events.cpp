@@ -180,12 +180,9 @@ void Sessions::hear(const Looked& looked) {
     return refuse_later(asked.connection, asked.request_id, Op::LeaseHistory, Code::Unavailable,
                         "the server's journal cannot be read, or there is none");
   }
-  const auto to = connections_.find(asked.connection);
-  if (to == connections_.end()) return;
-  if (to->second.under_way > 0) --to->second.under_way;
   const wire::HistoryAnswer head{.from_unix_ms = looked.found->from_unix_ms,
                                  .has_more = static_cast<std::uint8_t>(looked.found->has_more)};
-  ports_.send(asked.connection, wire::make_history(asked.request_id, head, looked.found->rows));
+  send_answer(asked.connection, wire::make_history(asked.request_id, head, looked.found->rows));
 }
 
 void Sessions::hear_renewed(const Renewed& renewed) {
@@ -288,10 +285,7 @@ void Sessions::answer(const Waiter& waiter, const Ending& ending) {
 
 void Sessions::refuse_later(ConnectionId connection, std::uint64_t request_id, Op op, Code code,
                             const std::string& text) {
-  const auto at = connections_.find(connection);
-  if (at == connections_.end()) return;
-  if (at->second.under_way > 0) --at->second.under_way;
-  ports_.send(connection, wire::make_frame(wire::kRefused, request_id,
+  send_answer(connection, wire::make_frame(wire::kRefused, request_id,
                                            wire::refusal(code, wire::number(op), text)));
 }
 

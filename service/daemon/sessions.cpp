@@ -127,6 +127,21 @@ void Sessions::closed(ConnectionId connection) {
   }
 }
 
+void Sessions::finished(ConnectionId connection) {
+  const auto at = connections_.find(connection);
+  if (at == connections_.end()) return;
+  at->second.has_finished = true;
+  if (at->second.under_way == 0) ports_.hang_up(connection);
+}
+
+void Sessions::send_answer(ConnectionId connection, wire::FrameBytes frame) {
+  const auto at = connections_.find(connection);
+  if (at == connections_.end()) return;
+  if (at->second.under_way > 0) --at->second.under_way;
+  ports_.send(connection, std::move(frame));
+  if (at->second.has_finished && at->second.under_way == 0) ports_.hang_up(connection);
+}
+
 /// A renewal that is under way was asked of the device before this would be, which would undo it
 /// behind an answer that says otherwise: what it comes to is looked at when it is answered.
 void Sessions::shorten_orphan(BookedLease& lease) {

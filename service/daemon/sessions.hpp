@@ -86,6 +86,8 @@ class Sessions {
   void opened(ConnectionId connection, Identity identity);
   /// One frame, or what claims to be one.
   void received(ConnectionId connection, std::span<const std::byte> bytes);
+  /// It asks nothing more, and reads still: hung up on once each of its requests is answered.
+  void finished(ConnectionId connection);
   void closed(ConnectionId connection);
   void hear(const Event& event);
   void hear(const Recorded& recorded);
@@ -123,6 +125,7 @@ class Sessions {
     Identity identity;
     std::string name;  // as the client calls itself
     bool has_greeted = false;
+    bool has_finished = false;  // asks nothing more
     std::uint32_t under_way = 0;
   };
   struct Watch {
@@ -260,6 +263,8 @@ class Sessions {
   void answer(const Waiter& waiter, const Ending& ending);
   void refuse(const Asking& asking, wire::Code code, const std::string& text);
   void refuse(const Asking& asking, const wire::Refusal& refusal);
+  /// To a request that was under way.
+  void send_answer(ConnectionId connection, wire::FrameBytes frame);
   void refuse_later(ConnectionId connection, std::uint64_t request_id, wire::Op op, wire::Code code,
                     const std::string& text);
   template <class Body>

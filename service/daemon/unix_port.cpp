@@ -103,7 +103,8 @@ void UnixPort::serve() {
       continue;
     }
     if ((event.events & EPOLLOUT) != 0) write_some(id);
-    if ((event.events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read_some(id);
+    const bool is_gone = (event.events & (EPOLLHUP | EPOLLERR)) != 0;
+    if (is_gone || (event.events & EPOLLIN) != 0) read_some(id, is_gone);
   }
 }
 
@@ -167,7 +168,7 @@ void UnixPort::admit(UniqueFd socket) {
   listener_.opened(id, *std::move(identity));
 }
 
-void UnixPort::read_some(ConnectionId id) {
+void UnixPort::read_some(ConnectionId id, bool is_gone) {
   // One byte more than a frame may have: what is longer is seen to be.
   std::array<std::byte, wire::kMostFrameBytes + 1> buffer;
   for (int i = 0; i < kFramesAtOnce; ++i) {
@@ -175,10 +176,21 @@ void UnixPort::read_some(ConnectionId id) {
     if (at == connections_.end() || !at->second.is_heard()) return;
     const ssize_t got = ::recv(at->second.socket.get(), buffer.data(), buffer.size(), 0);
     if (got < 0 && would_block(errno)) return;
-    if (got <= 0) return close(id);
+    if (got < 0 || (got == 0 && is_gone)) return close(id);
+    if (got == 0) return finish(id, at->second);
     if (at->second.ends) continue;  // it is being hung up on: nothing more is heard
     listener_.received(id, std::span(buffer).first(static_cast<std::size_t>(got)));
   }
+}
+
+/// shutdown(2) of its sending side. What it asked before is answered, and then it is hung up on;
+/// that it has gone altogether is seen without looking for what it says.
+void UnixPort::finish(ConnectionId id, Connection& connection) {
+  if (std::exchange(connection.has_finished, true)) return;
+  watch_again(id, connection);
+  if (connection.ends) return;
+  if (!listener_.finished) return hang_up(id);
+  listener_.finished(id);
 }
 
 void UnixPort::send(ConnectionId id, wire::FrameBytes frame) {
@@ -215,7 +227,8 @@ void UnixPort::Connection::forget_unread() noexcept {
 }
 
 void UnixPort::watch_again(ConnectionId id, Connection& connection) {
-  std::uint32_t events = connection.is_heard() ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
+  const bool is_heard = connection.is_heard() && !connection.has_finished;
+  std::uint32_t events = is_heard ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
   if (connection.is_blocked) events |= EPOLLOUT;
   if (std::exchange(connection.waited_for, events) != events)
     (void)watch(connection.socket.get(), id, events, false);

@@ -61,6 +61,7 @@ class UnixPort : public Port {
     std::uint32_t waited_for = 0;  // events, as epoll(7) has them
     bool is_blocked = false;       // is waited for until it takes more
     bool ends = false;             // when it has read what is left
+    bool has_finished = false;     // it has shut its side, and reads still
 
     [[nodiscard]] bool is_heard() const noexcept { return ends || answer_bytes < kMostAnswerBytes; }
     void forget_unread() noexcept;
@@ -75,7 +76,9 @@ class UnixPort : public Port {
   [[nodiscard]] std::string overload(std::uint32_t uid) const;
   void turn_away(const UniqueFd& socket, wire::Code code, const std::string& why);
   void turn_away_without_descriptors();
-  void read_some(ConnectionId id);
+  /// `is_gone`: nobody reads there any more, either.
+  void read_some(ConnectionId id, bool is_gone);
+  void finish(ConnectionId id, Connection& connection);
   void write_some(ConnectionId id);
   void close(ConnectionId id);
   void turn_out_slow(ConnectionId id, Connection& connection);

@@ -506,6 +506,26 @@ TEST_F(SessionsTest, GrantThatIsMalformed_IsCountedAsRefused) {
   EXPECT_THAT(refused_grants, ElementsAre(wire::Code::Malformed));
 }
 
+TEST_F(SessionsTest, WhoAsksNothingMore_IsHungUpOnBehindTheLastAnswer) {
+  greet(1);
+  const auto lease = holds(1, 5);
+  say(1, Op::LeaseHistory, wire::HistoryRequest{.tenant = 7});
+  say(1, Op::LeaseRevoke, wire::RevokeRequest{.id = lease.id, .epoch = lease.epoch});
+  sessions->finished(1);
+  end(lease);
+  EXPECT_THAT(ops(1), ElementsAre(kRevoked, wire::answer_to(Op::LeaseRevoke)));
+  EXPECT_THAT(hung_up, IsEmpty());
+  sessions->hear(Looked{.ticket = looked_up.at(0).ticket, .found = wire::History{}});
+  EXPECT_EQ(ops(1).back(), wire::answer_to(Op::LeaseHistory));
+  EXPECT_THAT(hung_up, ElementsAre(1));
+}
+
+TEST_F(SessionsTest, WhoAsksNothingMoreAndWaitsForNothing_IsHungUpOnAtOnce) {
+  greet(1);
+  sessions->finished(1);
+  EXPECT_THAT(hung_up, ElementsAre(1));
+}
+
 TEST_F(SessionsTest, JournalThatCannotBeWritten_GrantsNothingAndRevokes) {
   greet(1);
   const auto lease = holds(1, 5);

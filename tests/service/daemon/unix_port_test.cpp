@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -52,7 +53,8 @@ class UnixPortTest : public testing::Test {
                                    received_.push_back(bytes.size());
                                    if (on_frame_) on_frame_(id);
                                  },
-                             .closed = [this](ConnectionId id) { closed_.push_back(id); }});
+                             .closed = [this](ConnectionId id) { closed_.push_back(id); },
+                             .finished = [this](ConnectionId id) { finished_.push_back(id); }});
   }
   void start() { port_ = listen().value(); }
 
@@ -84,6 +86,7 @@ class UnixPortTest : public testing::Test {
   std::vector<std::string> log_;
   std::vector<ConnectionId> opened_;
   std::vector<ConnectionId> closed_;
+  std::vector<ConnectionId> finished_;
   std::vector<std::size_t> received_;
   std::function<void(ConnectionId)> on_frame_;
   Identity last_identity_;
@@ -280,6 +283,43 @@ TEST_F(UnixPortTest, HangUp_ComesBehindWhatWasSent) {
   EXPECT_EQ(heard(client), 0);
   serve();
   EXPECT_EQ(closed_, opened_);
+}
+
+TEST_F(UnixPortTest, ClientThatHasShutItsSide_ReadsWhatIsStillAnswered) {
+  start();
+  const auto client = connect();
+  say(client, 24);
+  ASSERT_EQ(::shutdown(client.get(), SHUT_WR), 0);
+  serve();
+  EXPECT_THAT(received_, ElementsAre(24));
+  EXPECT_THAT(finished_, ElementsAre(opened_[0]));
+  EXPECT_THAT(closed_, IsEmpty());
+  port_->send(opened_[0], wire::FrameBytes(24));
+  port_->hang_up(opened_[0]);
+  serve();
+  EXPECT_EQ(heard(client), 24);
+  EXPECT_EQ(heard(client), 0);
+  EXPECT_THAT(closed_, ElementsAre(opened_[0]));
+}
+
+TEST_F(UnixPortTest, ClientThatHasShutItsSide_KeepsNobodyAwakeUntilItIsAnswered) {
+  start();
+  const auto client = connect();
+  ASSERT_EQ(::shutdown(client.get(), SHUT_WR), 0);
+  serve();
+  pollfd waited{.fd = port_->fd(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&waited, 1, 0), 0);
+}
+
+TEST_F(UnixPortTest, ClientThatShutsItsSideAndGoes_IsToldOnce) {
+  start();
+  auto client = connect();
+  ASSERT_EQ(::shutdown(client.get(), SHUT_WR), 0);
+  serve();
+  EXPECT_THAT(closed_, IsEmpty());
+  client.reset();
+  serve();
+  EXPECT_THAT(closed_, ElementsAre(opened_[0]));
 }
 
 TEST_F(UnixPortTest, WhatABlockedClientReadsLater_IsAllThere) {

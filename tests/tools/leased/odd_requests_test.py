@@ -201,6 +201,24 @@ class OddRequests(unittest.TestCase):
             self.assertEqual(outcome(came[8]), (0, 1))
             self.assertEqual((came[9].op, came[9].body[0]), (REFUSED, NOT_FOUND))
 
+    def test_what_was_asked_before_the_half_close_is_answered_and_then_it_ends(self):
+        peer = self.peer()
+        lease = peer.alloc()
+        peer.say(REVOKE, name(lease, REVOKE_BODY), 8)
+        peer.say(HISTORY, bytes(48), 9)
+        peer.socket.shutdown(socket.SHUT_WR)
+        came = [peer.hear() for _ in range(3)]
+        self.assertEqual({frame.op for frame in came},
+                         {REVOKED, REVOKE | 0x8000, HISTORY | 0x8000})
+        self.assertIsNone(peer.hear())
+
+    def test_region_is_of_whole_pages_and_the_answer_says_so(self):
+        peer = self.peer()
+        for asked, granted in ((1, 4096), (4096, 4096), (4097, 8192)):
+            came = peer.ask(ALLOC, struct.pack("<Q", asked) + alloc_body()[8:])
+            self.assertEqual((came.op, struct.unpack_from("<24xQ", came.body)),
+                             (ALLOC | 0x8000, (granted,)))
+
     def test_more_under_way_than_is_accepted_is_told_to_come_again(self):
         peer, leases = self.peer(), 100
         held = [peer.alloc(ttl_ms=600_000) for _ in range(leases)]
