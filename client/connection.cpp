@@ -14,6 +14,7 @@ namespace {
 using wire::Op;
 
 constexpr std::uint64_t kSliceNs = 100 * kNsPerMs;
+constexpr std::uint64_t kMomentNs = 700 * kNsPerMs;  // for answers once it is told to stop
 /// More are not asked for nobody, of a server that answers none.
 constexpr std::size_t kMostUnanswered = 64;
 
@@ -58,7 +59,7 @@ tl::unexpected<Error> Connection::gone(const std::string& why) {
 
 Result<Connection> Connection::open(const ServerAddress& server, const Options& options) {
   const std::uint64_t until_ns = now_ns() + options.deadline_ms * kNsPerMs;
-  PORTCULLIS_TRY_ASSIGN(auto link, Link::open(server, until_ns));
+  PORTCULLIS_TRY_ASSIGN(auto link, Link::open(server, until_ns, options.stop));
   Connection connection(std::move(link), options);
   const std::uint64_t now = now_ns();
   connection.options_.deadline_ms = now < until_ns ? (until_ns - now) / kNsPerMs + 1 : 1;
@@ -96,7 +97,7 @@ Result<void> Connection::send(const wire::FrameBytes& frame, std::uint64_t until
     auto sent = link_->send(frame, std::min(until_ns, now_ns() + kSliceNs));
     if (sent) return sent;
     if (sent.error().code == Errc::DeviceGone) return gone(sent.error().text);
-    if (sent.error().code != Errc::Timeout || now_ns() >= until_ns) return sent;
+    if (sent.error().code != Errc::Timeout || now_ns() >= until_ns || is_stopped()) return sent;
     tell_waiting();
   }
 }
@@ -105,6 +106,12 @@ void Connection::tell_waiting() {
   if (!meanwhile_.waiting || now_ns() - told_waiting_ns_ < kSliceNs) return;
   told_waiting_ns_ = now_ns();
   meanwhile_.waiting();
+}
+
+bool Connection::is_stopped() {
+  if (!options_.stop || !options_.stop()) return false;
+  if (stopped_ns_ == 0) stopped_ns_ = now_ns();
+  return now_ns() - stopped_ns_ >= kMomentNs;
 }
 
 void Connection::pulse(std::uint64_t every_ms) {
@@ -165,17 +172,24 @@ void Connection::give_back(const wire::AllocAnswer& lease) {
   if (id) asked_[*id].is_awaited = false;
 }
 
+tl::unexpected<Error> Connection::give_up(std::uint64_t request_id, Op op) {
+  asked_[request_id].is_awaited = false;
+  if (stopped_ns_ != 0)
+    return fail(Errc::Timeout, fmt::format("{}: told to stop before it was answered; the server "
+                                           "may carry it out all the same",
+                                           wire::name(op)));
+  return fail(Errc::Timeout,
+              fmt::format("{}: no answer in {} ms", wire::name(op), options_.deadline_ms));
+}
+
 Result<wire::FrameBytes> Connection::await(std::uint64_t request_id, Op op) {
   const std::uint64_t until_ns = now_ns() + options_.deadline_ms * kNsPerMs;
   for (;;) {
     tell_waiting();
     PORTCULLIS_TRY_ASSIGN(auto bytes, receive(std::min(until_ns, now_ns() + kSliceNs)));
-    if (!bytes && now_ns() < until_ns) continue;
-    if (!bytes) {
-      asked_[request_id].is_awaited = false;
-      return fail(Errc::Timeout,
-                  fmt::format("{}: no answer in {} ms", wire::name(op), options_.deadline_ms));
-    }
+    const bool is_over = !bytes && (now_ns() >= until_ns || is_stopped());
+    if (is_over) return give_up(request_id, op);
+    if (!bytes) continue;
     const auto frame = wire::read_frame(*bytes);
     if (!frame) return gone(wire::text_of(frame.error().text));
     note_answer(*frame);

@@ -37,6 +37,9 @@ struct ConnectionOptions {
   std::uint64_t known_incarnation = 0;  // of the server when it was last seen
   /// For each answer. A revoke is answered within a second by contract.
   std::uint64_t deadline_ms = 5'000;
+  /// Once it is true an answer has a moment more to come, for whoever is to be told of what was
+  /// carried out; then what waits ends with Timeout. All in all within a second.
+  Stop stop = {};
 };
 
 /// What goes on while an answer is waited for. Neither may ask anything, but for pulse().
@@ -53,6 +56,8 @@ class Connection {
   [[nodiscard]] static Result<Connection> open(const ServerAddress& server, const Options& options);
 
   [[nodiscard]] const wire::HelloAnswer& server() const noexcept { return server_; }
+  /// Of answers that are asked for from now on.
+  void set_deadline_ms(std::uint64_t deadline_ms) noexcept { options_.deadline_ms = deadline_ms; }
 
   // Each: Timeout, DeviceGone once the server is gone, and as refusals go: InvalidArgument,
   // OutOfResources, Busy, NotFound, Unsupported (the role does not), DeviceFailed (nothing is
@@ -103,6 +108,8 @@ class Connection {
   [[nodiscard]] Result<void> send(const wire::FrameBytes& frame, std::uint64_t until_ns);
   /// The answer to `request_id`, which a refusal makes an error.
   [[nodiscard]] Result<wire::FrameBytes> await(std::uint64_t request_id, wire::Op op);
+  /// Nobody waits for it any more.
+  [[nodiscard]] tl::unexpected<Error> give_up(std::uint64_t request_id, wire::Op op);
   /// One message, or none when `until_ns` has passed.
   [[nodiscard]] Result<std::optional<wire::FrameBytes>> receive(std::uint64_t until_ns);
   [[nodiscard]] Result<void> keep(const wire::Frame& frame);
@@ -111,6 +118,7 @@ class Connection {
   [[nodiscard]] bool is_late(const wire::Frame& frame);
   void give_back(const wire::AllocAnswer& lease);
   void tell_waiting();
+  [[nodiscard]] bool is_stopped();
   template <class Answer, class Body>
   [[nodiscard]] Result<Answer> ask(wire::Op op, const Body& body);
   [[nodiscard]] tl::unexpected<Error> gone(const std::string& why);
@@ -125,6 +133,7 @@ class Connection {
   std::uint64_t answered_ns_ = 0;  // when what was answered was asked; the newest
   Meanwhile meanwhile_;
   std::uint64_t told_waiting_ns_ = 0;
+  std::uint64_t stopped_ns_ = 0;  // when that was seen first
   std::optional<Error> gone_;
 };
 

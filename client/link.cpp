@@ -6,9 +6,10 @@
 
 namespace portcullis::client {
 
-Result<std::unique_ptr<Link>> Link::open(const ServerAddress& server, std::uint64_t until_ns) {
-  if (server.quic) return QuicLink::open(*server.quic, until_ns);
-  return UnixLink::open(server.socket, until_ns);
+Result<std::unique_ptr<Link>> Link::open(const ServerAddress& server, std::uint64_t until_ns,
+                                         const Stop& stop) {
+  if (server.quic) return QuicLink::open(*server.quic, until_ns, stop);
+  return UnixLink::open(server.socket, until_ns, stop);
 }
 
 }  // namespace portcullis::client

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,9 @@ struct ServerAddress {
   [[nodiscard]] std::string text() const { return quic ? quic->address : socket.string(); }
 };
 
+/// Looked at some ten times a second while something is waited for; empty: nobody stops it.
+using Stop = std::function<bool()>;
+
 class Link {
  public:
   Link() = default;
@@ -42,11 +46,12 @@ class Link {
   Link& operator=(const Link&) = delete;
   virtual ~Link() = default;
 
-  /// Connected, and both sides know each other. NotFound when nobody listens there, Timeout,
-  /// System, DeviceGone when the server turned this side away, InvalidArgument for files that are
-  /// no good.
+  /// Connected, and both sides know each other. NotFound when nobody listens there, Timeout (when
+  /// `stop` says so, too), System, DeviceGone when the server turned this side away,
+  /// InvalidArgument for files that are no good.
   [[nodiscard]] static Result<std::unique_ptr<Link>> open(const ServerAddress& server,
-                                                          std::uint64_t until_ns);
+                                                          std::uint64_t until_ns,
+                                                          const Stop& stop = {});
 
   /// Timeout when the server has not read what went before by then; DeviceGone.
   [[nodiscard]] virtual Result<void> send(const wire::FrameBytes& frame,

@@ -40,7 +40,8 @@ int wait_ms(std::uint64_t until_ns) noexcept {
 QuicLink::QuicLink(UdpSocket socket, UdpAddress server)
     : socket_(std::move(socket)), server_(server), wake_(new_event()), news_(new_event()) {}
 
-Result<std::unique_ptr<Link>> QuicLink::open(const QuicServer& server, std::uint64_t until_ns) {
+Result<std::unique_ptr<Link>> QuicLink::open(const QuicServer& server, std::uint64_t until_ns,
+                                             const Stop& stop) {
   auto resolved = server.resolved ? Result<UdpAddress>(*server.resolved)
                                   : UdpAddress::resolve(server.address, "server");
   PORTCULLIS_TRY_ASSIGN(const auto address, std::move(resolved));
@@ -49,7 +50,7 @@ Result<std::unique_ptr<Link>> QuicLink::open(const QuicServer& server, std::uint
   if (!link->wake_.is_open() || !link->news_.is_open())
     return fail(Errc::System, "eventfd: no descriptor is left");
   PORTCULLIS_TRY(link->start(server));
-  PORTCULLIS_TRY(link->wait_until_ready(server.address, until_ns));
+  PORTCULLIS_TRY(link->wait_until_ready(server.address, until_ns, stop));
   return std::unique_ptr<Link>(std::move(link));
 }
 
@@ -69,7 +70,9 @@ Result<void> QuicLink::start(const QuicServer& server) {
   return {};
 }
 
-Result<void> QuicLink::wait_until_ready(const std::string& server, std::uint64_t until_ns) {
+Result<void> QuicLink::wait_until_ready(const std::string& server, std::uint64_t until_ns,
+                                        const Stop& stop) {
+  constexpr int kSliceMs = 100;
   for (;;) {
     {
       const std::lock_guard<std::mutex> one(lock_);
@@ -78,9 +81,9 @@ Result<void> QuicLink::wait_until_ready(const std::string& server, std::uint64_t
       if (is_ready_) break;
     }
     const int left = wait_ms(until_ns);
-    if (left == 0) return fail(Errc::Timeout, "no leased answers at " + server);
+    if (left == 0 || (stop && stop())) return fail(Errc::Timeout, "no leased answers at " + server);
     pollfd waited{.fd = news_.get(), .events = POLLIN, .revents = 0};
-    (void)::poll(&waited, 1, left);
+    (void)::poll(&waited, 1, std::min(left, kSliceMs));
     if (waited.revents != 0) lower(news_);
   }
   return {};

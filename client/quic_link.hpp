@@ -21,7 +21,8 @@ namespace portcullis::client {
 class QuicLink : public Link {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Link>> open(const QuicServer& server,
-                                                          std::uint64_t until_ns);
+                                                          std::uint64_t until_ns,
+                                                          const Stop& stop = {});
   /// Says goodbye.
   ~QuicLink() override;
 
@@ -33,7 +34,8 @@ class QuicLink : public Link {
  private:
   QuicLink(UdpSocket socket, UdpAddress server);
   [[nodiscard]] Result<void> start(const QuicServer& server);
-  [[nodiscard]] Result<void> wait_until_ready(const std::string& server, std::uint64_t until_ns);
+  [[nodiscard]] Result<void> wait_until_ready(const std::string& server, std::uint64_t until_ns,
+                                              const Stop& stop);
   void run();
   void read_datagrams();
   void ask_what_waits();

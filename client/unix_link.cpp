@@ -30,7 +30,7 @@ int left_ms(std::uint64_t until_ns) noexcept {
 UnixLink::UnixLink(UniqueFd socket) : socket_(std::move(socket)), there_ns_(now_ns()) {}
 
 Result<std::unique_ptr<Link>> UnixLink::open(const std::filesystem::path& path,
-                                             std::uint64_t until_ns) {
+                                             std::uint64_t until_ns, const Stop& stop) {
   const std::string text = path.string();
   PORTCULLIS_TRY_ASSIGN(const sockaddr_un address, unix_address(text, "socket"));
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -40,7 +40,7 @@ Result<std::unique_ptr<Link>> UnixLink::open(const std::filesystem::path& path,
   };
   constexpr int kTryAgainMs = 10;
   bool is_connected = connect();
-  while (!is_connected && errno == EAGAIN && now_ns() < until_ns) {
+  while (!is_connected && errno == EAGAIN && now_ns() < until_ns && !(stop && stop())) {
     (void)::poll(nullptr, 0, kTryAgainMs);
     is_connected = connect();
   }

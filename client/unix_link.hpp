@@ -16,7 +16,8 @@ class UnixLink : public Link {
  public:
   /// A server that accepts nobody, with all places before it taken, is waited for until then.
   [[nodiscard]] static Result<std::unique_ptr<Link>> open(const std::filesystem::path& path,
-                                                          std::uint64_t until_ns);
+                                                          std::uint64_t until_ns,
+                                                          const Stop& stop = {});
 
   [[nodiscard]] Result<void> send(const wire::FrameBytes& frame, std::uint64_t until_ns) override;
   [[nodiscard]] Result<std::optional<wire::FrameBytes>> receive(std::uint64_t until_ns) override;

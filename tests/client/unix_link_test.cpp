@@ -53,6 +53,15 @@ TEST_F(UnixLinkTest, ServerThatHasReadAllCloses_IsSaidToHaveHungUp) {
   EXPECT_EQ(said(), "the server has hung up");
 }
 
+TEST_F(UnixLinkTest, ServerThatAcceptsNobody_IsWaitedForUntilOneIsToldToStop) {
+  const auto first = UnixLink::open(path_.text(), until_ns());
+  const auto second = UnixLink::open(path_.text(), until_ns());  // as many as may wait
+  const auto third = UnixLink::open(path_.text(), until_ns(), [] { return true; });
+  ASSERT_TRUE(first && second);
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, Errc::Timeout);
+}
+
 TEST_F(UnixLinkTest, ServerSaysWhyAndClosesWithSomethingUnread_IsHeardFirst) {
   ASSERT_TRUE(link_->send(wire::FrameBytes(8), until_ns()));
   ASSERT_EQ(::send(accepted_.get(), "why", 3, MSG_NOSIGNAL), 3);

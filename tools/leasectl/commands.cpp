@@ -26,6 +26,8 @@ namespace {
 using client::Connection;
 
 constexpr std::uint64_t kLookAgainMs = 100;
+constexpr std::uint64_t kAnswerMs = 5'000;   // a revoke has a second, and others wait for less
+constexpr std::uint64_t kTenantMs = 60'000;  // of a tenant with everything the device has
 
 int status_of(wire::Outcome outcome) noexcept {
   if (outcome == wire::Outcome::Fenced) return kFenced;
@@ -67,8 +69,8 @@ Result<int> hold(const Options& options, const World& world, Connection& leased,
     renewed_ns = Clock::wall().now_ns();
     const auto renewed =
         leased.renew({.id = lease.id, .epoch = lease.epoch, .ttl_ms = options.alloc.ttl_ms});
-    // It has just ended: the news says how.
-    if (!renewed && renewed.error().code != Errc::NotFound)
+    // It has just ended: the news says how. Or nobody answers who is told to stop.
+    if (!renewed && renewed.error().code != Errc::NotFound && !world.stop())
       return tl::unexpected<Error>(renewed.error());
   }
   PORTCULLIS_TRY_ASSIGN(const auto answer, leased.revoke({.id = lease.id, .epoch = lease.epoch}));
@@ -95,15 +97,15 @@ std::string json_of(const Taken& taken) {
 
 /// A node that does not answer costs so long, and then the next one is asked.
 Result<int> alloc_anywhere(const Options& options, const World& world) {
-  constexpr std::uint64_t kTryMs = 5'000;
   PORTCULLIS_TRY_ASSIGN(const auto etcd, fleet::Etcd::create(options.etcd));
   PORTCULLIS_TRY_ASSIGN(const bool is_one, is_one_cluster(*etcd, world));
   if (!is_one) return kNotCertain;
   const client::Anywhere where{
       .etcd = options.etcd, .wanted = options.place, .quic = options.credentials};
   const auto ask = [&](const client::Site& site) -> Result<Taken> {
-    PORTCULLIS_TRY_ASSIGN(
-        auto leased, Connection::open(site.server, {.name = "leasectl", .deadline_ms = kTryMs}));
+    PORTCULLIS_TRY_ASSIGN(auto leased, Connection::open(site.server, {.name = "leasectl",
+                                                                      .deadline_ms = kAnswerMs,
+                                                                      .stop = world.stop}));
     PORTCULLIS_TRY(client::check_site(site, leased.server().incarnation));
     PORTCULLIS_TRY_ASSIGN(auto lease, leased.alloc(options.alloc));
     return Taken{
@@ -127,7 +129,6 @@ Result<int> watch(const Options& options, const World& world, Connection& leased
 }  // namespace
 
 Result<int> run(const Options& options, const World& world) {
-  constexpr std::uint64_t kDeadlineMs = 60'000;  // of a tenant with everything the device has
   if (options.command == Command::Pki) return run_pki(options.pki, world.print);
   if (options.everywhere) return revoke_everywhere(options, world);
   if (options.command == Command::Quota) return quota(options, world);
@@ -138,9 +139,9 @@ Result<int> run(const Options& options, const World& world) {
     if (std::error_code error; std::filesystem::exists(folder, error))
       PORTCULLIS_TRY(program::check_folder(folder));
   }
-  PORTCULLIS_TRY_ASSIGN(
-      auto leased,
-      Connection::open(options.server, {.name = "leasectl", .deadline_ms = kDeadlineMs}));
+  PORTCULLIS_TRY_ASSIGN(auto leased, Connection::open(options.server, {.name = "leasectl",
+                                                                       .deadline_ms = kAnswerMs,
+                                                                       .stop = world.stop}));
   switch (options.command) {
     case Command::Status: {
       PORTCULLIS_TRY_ASSIGN(const auto status, leased.status());
@@ -163,6 +164,7 @@ Result<int> run(const Options& options, const World& world) {
     case Command::Revoke:
       return revoke(options, world, leased, options.revoke);
     case Command::RevokeTenant: {
+      leased.set_deadline_ms(kTenantMs);
       PORTCULLIS_TRY_ASSIGN(const auto answer, leased.revoke_tenant(*options.tenant));
       print(options, world, answer);
       return answer.fenced != 0 ? kFenced : kDone;

@@ -15,6 +15,8 @@
 namespace portcullis::tools::leasectl {
 namespace {
 
+constexpr std::uint64_t kMostMs = 31'536'000'000;  // a year
+
 constexpr const char* kFooter = R"(
   leasectl status
   leasectl alloc --gid 192.0.2.2 --mac 02:50:43:00:00:02 --qpn 0x11 &
@@ -196,7 +198,8 @@ void add_alloc(CLI::App& app, Options& options) {
   command->add_option("--psn", alloc.psn, "the first that it sends")->type_name("N");
   add_anywhere(*command, options);
   command->add_option("--hold-ms", options.hold_ms, "revokes it after this (default: Ctrl-C does)")
-      ->type_name("MS");
+      ->type_name("MS")
+      ->check(CLI::Range(std::uint64_t{1}, kMostMs));
   command->callback([&options] { options.command = Command::Alloc; });
 }
 
@@ -276,7 +279,8 @@ void add_rest(CLI::App& app, Options& options) {
   CLI::App* watch = app.add_subcommand("watch", "a line for each lease that ends");
   add_tenant(*watch, options);
   watch->add_option("--for-ms", options.watch_ms, "ends after this (default: Ctrl-C does)")
-      ->type_name("MS");
+      ->type_name("MS")
+      ->check(CLI::Range(std::uint64_t{1}, kMostMs));
   watch->callback([&options] { options.command = Command::Watch; });
 }
 
@@ -345,7 +349,8 @@ void add_views(CLI::App& app, Options& options) {
       ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{3'600'000}))
       ->capture_default_str();
   top->add_option("--rounds", options.rounds, "ends after so many (default: Ctrl-C does)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}));
   top->callback([&options] { options.command = Command::Top; });
 }
 

@@ -18,6 +18,8 @@ import unittest
 from lease_server import DEADLINE_S, Server
 
 LEASES = 70  # more than a frame's rows
+HEEDED_S = 2.5  # a second is promised; the rest is a busy machine's
+ALLOC = ("alloc", "--gid", "fe80::99", "--mac", "02:00:00:00:00:09")
 
 
 class Page(html.parser.HTMLParser):
@@ -63,6 +65,13 @@ class Leasectl(unittest.TestCase):
         self.assertEqual(done.returncode, status, done.stderr + done.stdout)
         return done.stdout or done.stderr
 
+    def begin(self, *arguments):
+        ctl = subprocess.Popen([LEASECTL, "--socket", self.server.socket, *arguments], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(ctl.stdout.close)
+        self.addCleanup(ctl.kill)
+        return ctl
+
     def lines(self, *arguments, status=0):
         """Rows, and what the last line says of them."""
         *rows, whole = map(json.loads, self.ctl("--json", *arguments, status=status).splitlines())
@@ -79,11 +88,14 @@ class Leasectl(unittest.TestCase):
     def recorded(self, count):
         """So many, and in the journal, for which no revoke waits."""
         names = self.live(count)
+        self.until_ended(*names)
+        return names
+
+    def until_ended(self, *names):
         until = time.monotonic() + DEADLINE_S
         while not set(names) <= {row["lease"] for row in self.lines("history")[0]}:
             self.assertLess(time.monotonic(), until)
             time.sleep(0.02)
-        return names
 
     def fence(self, name):
         """As if that lease had ended Fenced: the journal says so to the server's next life."""
@@ -158,6 +170,36 @@ class Leasectl(unittest.TestCase):
         self.assertEqual(text.count("1 held"), 2)
         self.assertIn("a second     0.0 granted", text)
         self.assertNotIn("\x1b", text)
+
+    def test_signal_is_heeded_while_the_server_stands_still(self):
+        holder = self.begin(*ALLOC)
+        name = holder.stdout.readline().split()[0]
+        self.server.process.send_signal(signal.SIGSTOP)
+        waiting = [holder] + [self.begin(*words) for words in (
+            ("status",), ("list",), ("revoke", "1:1"), ("watch",), ("top",), ALLOC,
+            ("revoke-tenant", "1"))]
+        time.sleep(0.5)  # they have asked
+        since = time.monotonic()
+        for each in waiting:
+            each.send_signal(signal.SIGTERM)
+        for each in waiting:
+            each.wait(DEADLINE_S)
+        took_s = time.monotonic() - since
+        self.server.process.send_signal(signal.SIGCONT)
+        self.assertLess(took_s, HEEDED_S)
+        self.assertIn("told to stop before it was answered", holder.stdout.read())
+        self.until_ended(name)  # it was asked for
+
+    def test_lease_of_who_is_told_to_stop_is_taken_back_and_its_outcome_told(self):
+        holder = self.begin(*ALLOC)
+        holder.stdout.readline()
+        holder.send_signal(signal.SIGTERM)
+        self.assertIn("TornDown", holder.stdout.read())
+        self.assertEqual(holder.wait(DEADLINE_S), 0)
+
+    def test_zero_is_no_time_and_no_rounds(self):
+        for words in (("watch", "--for-ms"), ("top", "--rounds"), (*ALLOC, "--hold-ms")):
+            self.assertIn(words[-1], self.ctl(*words, "0", status=2))
 
     def test_words_that_mean_nothing_are_refused_by_name(self):
         self.assertIn("a number up to 36500 and s, m, h or d", self.ctl(
