@@ -90,8 +90,8 @@ class VmTree(unittest.TestCase):
         left_out = set(scenario.names()) - set(scenario.short_names())
         self.assertEqual(left_out, {"first_light", "ipoib", "latency", "leased_rxe", "mad",
                                     "mlx5_core_6_1", "mlx5_ib_6_1", "mlx5_ib_loads",
-                                    "mlx5_ib_qps", "netdev", "netdev_6_1", "nvme",
-                                    "post_cost", "rdma_core_tests", "roce", "testpmd", "ucx"})
+                                    "mlx5_ib_qps", "netdev", "netdev_6_1", "nvme", "post_cost",
+                                    "rdma_core_tests", "roce", "soft-roce", "testpmd", "ucx"})
 
     def test_kernel_is_the_newest_of_the_series_that_is_asked_for(self):
         for release in ("6.1.0-9-amd64", "6.12.9+deb13-amd64"):

@@ -296,4 +296,5 @@ SCENARIO = Scenario(
     programs=["tools/lease_serve/lease-serve", "tools/lease_verify/lease-verify",
               "tools/roce_peer/roce-peer", "tools/fence_audit/fence-audit", FAILOVER_CHECK],
     judge=show,
-    deadline_s=3600)
+    deadline_s=3600,
+    is_long=True)
