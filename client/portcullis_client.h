@@ -8,7 +8,8 @@
 //
 // A request has 5 s for its answer (PORTCULLIS_TIMEOUT), and less where a lease would be over
 // before. It waits besides for what the library's thread is at: a renewal, or another thread's
-// request. So a call that asks the server takes 10 s at most where nobody else asks, and open 5 s.
+// request. So a call that asks a silent server takes some 10 s where nobody else asks, and open 5
+// s.
 //
 //   portcullis_client *client;
 //   portcullis_error error;

@@ -181,10 +181,11 @@ std::vector<FieldDifference> compare_fields(const TraceCommand& a, const TraceCo
 bool has_field(const Recording& recording, const std::string& pattern) {
   static constexpr std::string_view kOfEvery[] = {"slot",     "time_ns",   "delivery",  "status",
                                                   "syndrome", "in_length", "out_length"};
-  return std::ranges::any_of(recording.commands, [&pattern](const TraceCommand& command) {
+  const std::vector<std::string> patterns{pattern};
+  return std::ranges::any_of(recording.commands, [&patterns](const TraceCommand& command) {
     const std::string_view opcode = prm::name(command.opcode());
     const auto is_meant = [&](std::string_view field) {
-      return matches_any({pattern}, opcode, field);
+      return matches_any(patterns, opcode, field);
     };
     const auto has = [&is_meant](std::string_view side, const std::vector<FieldValue>& fields) {
       return std::ranges::any_of(fields, [&](const FieldValue& field) {

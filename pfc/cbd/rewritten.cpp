@@ -175,10 +175,6 @@ class Follower {
   std::size_t keep_ = std::size_t{1} << 20;
 };
 
-}  // namespace
-
-namespace {
-
 Graph follow(const Topology& topology, const std::vector<std::uint32_t>& priorities,
              const DependencyOptions& options, Makers* makers) {
   Follower follower(topology, options, makers);

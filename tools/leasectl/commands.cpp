@@ -97,6 +97,7 @@ std::string json_of(const Taken& taken) {
 
 /// A node that does not answer costs so long, and then the next one is asked.
 Result<int> alloc_anywhere(const Options& options, const World& world) {
+  constexpr std::uint64_t kTryMs = 5'000;
   PORTCULLIS_TRY_ASSIGN(const auto etcd, fleet::Etcd::create(options.etcd));
   PORTCULLIS_TRY_ASSIGN(const bool is_one, is_one_cluster(*etcd, world));
   if (!is_one) return kNotCertain;
@@ -104,7 +105,7 @@ Result<int> alloc_anywhere(const Options& options, const World& world) {
       .etcd = options.etcd, .wanted = options.place, .quic = options.credentials};
   const auto ask = [&](const client::Site& site) -> Result<Taken> {
     PORTCULLIS_TRY_ASSIGN(auto leased, Connection::open(site.server, {.name = "leasectl",
-                                                                      .deadline_ms = kAnswerMs,
+                                                                      .deadline_ms = kTryMs,
                                                                       .stop = world.stop}));
     PORTCULLIS_TRY(client::check_site(site, leased.server().incarnation));
     PORTCULLIS_TRY_ASSIGN(auto lease, leased.alloc(options.alloc));
