@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What ngtcp2 calls otherwise since its version 1.0: Debian 12 and Ubuntu 24.04 have 0.12, Debian
-// 13 has 1.11. Of both, ngtcp2/ngtcp2.h was read. Nothing else of the project asks for a version.
+// What ngtcp2 1.11 (Debian 13) calls otherwise than 0.12 (Debian 12): ngtcp2/ngtcp2.h of both was
+// read. That 1.0 has the names of 1.11 is a hypothesis; with 1.11 this was compiled and not run.
 #pragma once
 
 #include <cstddef>

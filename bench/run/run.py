@@ -26,7 +26,7 @@ import time
 
 HERE = pathlib.Path(__file__).parent
 TITLES = {"card-timing": "the card's timing", "driver": "the driver's own share"}
-# Seconds of each on two quiet cores, as measured; they tell how much of a run is left, no more.
+# About so many seconds each took once on two cores. They only weigh: what is left goes by the pace.
 SECONDS = {("floor_bench", "card-timing"): 14, ("revoke_bench", "card-timing"): 12,
            ("revoke_bench", "driver"): 60, ("dataplane_bench", "driver"): 6}
 INTERRUPTED = 130
@@ -69,6 +69,32 @@ class Share:
         passed = time.monotonic() - self.start
         # The first seconds tell nothing of a pace.
         return left if passed < 5 or done < 5 else left * passed / done
+
+
+class Log:
+    """What a program prints. A disk that is full loses some of it and keeps nobody waiting."""
+
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        self.file = path.open("w", encoding="utf-8")
+        self.lock = threading.Lock()
+        self.error: OSError | None = None
+
+    def write(self, line: str) -> None:
+        with self.lock:
+            try:
+                if self.error is None:
+                    self.file.write(line)
+            except OSError as error:
+                self.error = error
+
+    def close(self) -> str:
+        """Empty, or why it is not whole."""
+        try:
+            self.file.close()
+        except OSError as error:
+            self.error = self.error or error
+        return f"{self.path}: {self.error.strerror}" if self.error else ""
 
 
 class Interrupt:
@@ -135,10 +161,12 @@ class Runner:
     def run_watched(self, index: int, name: str, command: list[str], log: pathlib.Path) -> int:
         program = self.plan[index][0]
         series = self.series_of(self.plan[index])
+        if self.interrupt.asked:  # while they were listed
+            return INTERRUPTED
+        kept = Log(log)
         last = ""
-        with log.open("w", encoding="utf-8") as kept, subprocess.Popen(
-                command, text=True, errors="replace", stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE) as running:
+        with subprocess.Popen(command, text=True, errors="replace", stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as running:
             done: set[str] = set()
 
             def hear_out():
@@ -158,6 +186,9 @@ class Runner:
             hearing.join()
             status = running.wait()
             watching.join()
+        if lost := kept.close():
+            self.terminal.clear()
+            print(f"bench: {lost}", file=sys.stderr, flush=True)
         if status not in (0, INTERRUPTED):
             self.terminal.clear()
             why = f": {last.removeprefix(f'{program}: ')}" if last else ""

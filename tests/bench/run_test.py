@@ -239,6 +239,23 @@ class Run(Runs):
         self.assertNotIn("command_bench", done.stdout)
         self.assertIn("floor_bench:130:", done.stdout)
 
+    def test_log_that_cannot_be_kept_is_told_and_keeps_nobody_waiting(self):
+        self.program("floor_bench", "head -c 400000 /dev/zero | tr '\\0' '\\n'")
+        (self.root / "out/driver").mkdir(parents=True)
+        (self.root / "out/driver/floor_bench.log").symlink_to("/dev/full")
+        done = self.go("floor_bench\tdriver\n")
+        self.assertIn("bench: out/driver/floor_bench.log: No space left on device\n", done.stderr)
+        self.assertIn("floor_bench:0:out/driver/floor_bench.json", done.stdout)
+
+    def test_interrupt_while_series_are_listed_begins_none(self):
+        self.program("floor_bench")
+        listing = (self.root / "bin/floor_bench").read_text(encoding="utf-8").replace(
+            "printf 'a/x", "kill -INT $PPID; printf 'a/x")
+        (self.root / "bin/floor_bench").write_text(listing, encoding="utf-8")
+        done = self.go("floor_bench\t.\n")
+        self.assertEqual(done.returncode, 130)
+        self.assertFalse((self.root / "out/asked").exists())
+
     def test_terminal_has_one_line_that_is_written_over(self):
         self.program("floor_bench", "sleep 1")
         ours, its = pty.openpty()
