@@ -30,14 +30,24 @@ TEST(Arguments, DeviceAlone_TakesTheDefaults) {
   EXPECT_EQ(options->samples, 5U);
 }
 
-TEST(Arguments, AllOfThem_AreTaken) {
-  const auto options =
-      parse({"--device=0000:01:00.0", "--bytes=64", "--writes=1", "--latency", "--samples=7"});
+TEST(Arguments, ThoseOfAFence_AreTaken) {
+  const auto options = parse({"--device=0000:01:00.0", "--bytes=64", "--writes=1"});
   ASSERT_TRUE(options);
   EXPECT_EQ(options->bytes, 64U);
   EXPECT_EQ(options->writes, 1U);
+}
+
+TEST(Arguments, ThoseOfALatency_AreTaken) {
+  const auto options = parse({"--device=0000:01:00.0", "--latency", "--samples=7"});
+  ASSERT_TRUE(options);
   EXPECT_TRUE(options->latency);
   EXPECT_EQ(options->samples, 7U);
+}
+
+TEST(Arguments, ThoseWithoutEffect_AreRefusedByName) {
+  EXPECT_THAT(refusal({"--device=0000:01:00.0", "--latency", "--bytes=64"}), HasSubstr("--bytes"));
+  EXPECT_THAT(refusal({"--device=0000:01:00.0", "--latency", "--writes=1"}), HasSubstr("--writes"));
+  EXPECT_THAT(refusal({"--device=0000:01:00.0", "--samples=7"}), HasSubstr("--latency"));
 }
 
 TEST(Arguments, Help_NamesBothOrdersAndWhatEachMeans) {
