@@ -31,8 +31,9 @@ struct FunctionOptions {
   OnCommand on_command = {};
   /// Of a NIC that its kernel driver keeps the log alone.
   pmd::HcaOptions bring_up = {};
-  /// A polled model that nobody has asked anything for a while looks again every 50 us, and leaves
-  /// its core to others meanwhile: for who serves, not for who measures.
+  /// A polled model that nobody has asked anything for a while looks again every 50 us, and every
+  /// 500 us after a fifth of a second, and leaves its core to others meanwhile: for who serves, not
+  /// for who measures.
   bool model_naps = false;
 };
 

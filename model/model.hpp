@@ -137,7 +137,8 @@ class Model {
   [[nodiscard]] Device device();
 
   /// Polled only: serves until `stop`; call it on a core of its own, once. `naps`: when nothing has
-  /// happened for a millisecond or so it looks again every 50 us, for who shares that core.
+  /// happened for a millisecond or so it looks again every 50 us, and after a fifth of a second
+  /// every 500 us, for who shares that core.
   void run(const std::atomic<bool>& stop, bool naps = false);
 
   void inject(const CommandFaultRule& rule);

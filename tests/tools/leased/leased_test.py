@@ -103,6 +103,20 @@ class Leased(unittest.TestCase):
             self.assertNotRegex(text, rf"\b(0x)?({secret}|{secret:x})\b")
         self.assertEqual(server.end(), 0)
 
+    def test_server_that_is_asked_nothing_sleeps(self):
+        server = self.serve()
+        tasks = pathlib.Path(f"/proc/{server.process.pid}/task")
+
+        def naps():
+            texts = [(each / "status").read_text() for each in tasks.iterdir()]
+            return sum(int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", each).group(1))
+                       for each in texts)
+        time.sleep(1)  # until it has noticed
+        began, before = time.monotonic(), naps()
+        time.sleep(1)
+        # A thousand of the device's thread, two thousand of the model.
+        self.assertLess((naps() - before) / (time.monotonic() - began), 3_200)
+
     def test_time_to_live_ends_a_lease_and_renewal_puts_it_off(self):
         with self.serve().client() as client:
             short = client.alloc(ttl_ms=300)
