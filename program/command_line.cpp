@@ -61,6 +61,31 @@ const CLI::Option* given_nothing(const CLI::App& app) {
   return nullptr;
 }
 
+const CLI::Option* option_of(const CLI::App& app, const std::string& name) {
+  if (const CLI::Option* const option = app.get_option_no_throw(name)) return option;
+  for (const CLI::App* const command : app.get_subcommands())
+    if (const CLI::Option* const option = option_of(*command, name)) return option;
+  return nullptr;
+}
+
+/// "--rest-ms: 1,,2" of a list with an empty place, which CLI11 passes over.
+std::optional<std::string> list_with_a_hole(const CLI::App& app,
+                                            const std::vector<std::string>& given) {
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const std::size_t equals = given[i].find('=');
+    const CLI::Option* const option =
+        given[i].starts_with("--") ? option_of(app, given[i].substr(0, equals)) : nullptr;
+    if (option == nullptr || option->get_delimiter() == '\0') continue;
+    const bool is_apart = equals == std::string::npos && i + 1 < given.size();
+    const std::string value = is_apart ? given[i + 1] : given[i].substr(equals + 1);
+    const char between = option->get_delimiter();
+    if (value.starts_with(between) || value.ends_with(between) ||
+        value.find(std::string(2, between)) != std::string::npos)
+      return option->get_name() + ": " + value + ": an empty place in a list";
+  }
+  return std::nullopt;
+}
+
 /// A number that 64 bits do not hold: CLI11 takes -1 for the most that they do, and so whatever is
 /// more. Options whose type says so have numbers below 0, or text that may look like one.
 bool is_out_of_range(std::string_view value) noexcept {
@@ -155,9 +180,10 @@ Result<std::optional<std::string>> parse_arguments(CLI::App& app,
                                                    std::vector<std::string> arguments) {
   answer_version(app);
   let_flags_take_nothing(app);
+  const std::vector<std::string> given = arguments;
   std::ranges::reverse(arguments);  // CLI11 takes the last argument first
   try {
-    app.parse(std::vector<std::string>(arguments));
+    app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     return fitted(app.help() + std::string(kExitHelp));
   } catch (const CLI::CallForVersion& version) {
@@ -169,13 +195,14 @@ Result<std::optional<std::string>> parse_arguments(CLI::App& app,
     return refuse(unknown.empty() ? error.what()
                                   : "The following argument was not expected: " + unknown.front());
   } catch (const CLI::ArgumentMismatch& error) {
-    return refuse(mismatch(error, arguments));
+    return refuse(mismatch(error, given));
   } catch (const CLI::ParseError& error) {
     // "Value 8 not in range" is no answer to 010.
     return refuse(mistaken_number(app, Looks::AtLeadingZeros).value_or(error.what()));
   }
   if (const CLI::Option* const option = given_nothing(app))
     return refuse(option->get_name() + ": an empty value");
+  if (const auto hole = list_with_a_hole(app, given)) return refuse(*hole);
   if (const auto mistake = mistaken_number(app)) return refuse(*mistake);
   return std::nullopt;
 }

@@ -53,6 +53,21 @@ TEST(CommandLine, EmptyValue_IsNoneThatWasNotGiven) {
   EXPECT_TRUE(parse_arguments(app, {"--file", " "}));
 }
 
+TEST(CommandLine, ListWithAnEmptyPlace_IsNoShorterList) {
+  CLI::App app("Counts.", "counter");
+  std::vector<int> rests;
+  app.add_option("--rests", rests, "how long")->delimiter(',');
+  CLI::App* const twice = app.add_subcommand("twice", "counts twice");
+  twice->add_option("--again", rests, "how long")->delimiter('+');
+  EXPECT_THAT(parse_arguments(app, {"--rests=1,,2"}).error().text,
+              StartsWith("--rests: 1,,2: an empty place in a list; "));
+  EXPECT_THAT(parse_arguments(app, {"--rests", "1,2,"}).error().text,
+              StartsWith("--rests: 1,2,: an empty place in a list; "));
+  EXPECT_THAT(parse_arguments(app, {"twice", "--again", "+1"}).error().text,
+              StartsWith("--again: +1: an empty place in a list; "));
+  EXPECT_TRUE(parse_arguments(app, {"--rests", "1,2"}));
+}
+
 TEST(CommandLine, FlagWithAValue_IsRefusedWithWhatItWasGiven) {
   CLI::App app("Counts.", "counter");
   bool all = false;
