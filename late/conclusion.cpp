@@ -80,6 +80,11 @@ std::optional<std::string> why_void(const Row& row, double bound_us) {
         "its way in queues that were paused",
         text_of(row), std::abs(seen.arrived_us), seen.arrived_us > 0 ? "behind" : "before",
         static_cast<double>(seen.late.paused_ns) / 1000);
+  if (seen.arrived_us > seen.compared_us)
+    return fmt::format(
+        "{}: the WRITE came {:.6g} us behind the fence, and bytes were compared {:.6g} us behind "
+        "it",
+        text_of(row), seen.arrived_us, seen.compared_us);
   if (seen.lateness_us() > bound_us)
     return fmt::format("{}: the WRITE came {:.6g} us after it was sent, and the bound is {:.6g} us",
                        text_of(row), seen.lateness_us(), bound_us);
@@ -129,6 +134,7 @@ Result<Findings> look(const Wanted& wanted) {
   Setup setup = wanted.setup;
   // Long enough for whatever is under way when the fence comes, and then it may be quiet.
   setup.ring.until_us = static_cast<double>(setup.settle_ms) * 1000 + 2 * findings.bound_us;
+  setup.patience_ms = 200 + 2 * findings.bound_ms;  // what no WRITE outlasts
   findings.defences = defences_for(findings.bound_ms);
   PORTCULLIS_TRY(run_all(setup, findings.defences, findings.is_stopped));
   if (findings.is_stopped) return findings;

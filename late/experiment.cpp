@@ -242,7 +242,7 @@ Result<void> Run::fence() {
 
 /// Until what was late has come, if it does, and the tenant that follows has the slot.
 Result<void> Run::await_end() {
-  const std::uint64_t longest_ms = trial_.rest_ms() + 200;
+  const std::uint64_t longest_ms = trial_.rest_ms() + setup_.patience_ms;
   const std::uint64_t until_ns = now_ns() + longest_ms * kNsPerMs;
   while (now_ns() < until_ns && !is_stopped()) {
     pass_until(now_ns() + kGlanceNs);
@@ -319,6 +319,7 @@ Met Run::what_it_met() const {
 }
 
 Result<void> Run::look_behind() {
+  seen_.compared_us = since_fence_us(now_ns());
   if (next_) {
     seen_.changed_next = difference(manager_->memory(next_->grant().lease), next_before_);
     seen_.violation = witness_.first();

@@ -33,6 +33,8 @@ struct Setup {
   RingOptions ring;
   /// From the beginning until the WRITE that is to be held back: the loads have filled the fabric.
   std::uint64_t settle_ms = 10;
+  /// How long behind the rest of the number the WRITE is waited for, at most.
+  std::uint64_t patience_ms = 200;
   std::uint64_t seed = 1;
   /// Once it is set a run hurries to its end, and shows nothing. May be null.
   const std::atomic<bool>* is_stopped = nullptr;
@@ -83,7 +85,8 @@ struct Seen {
   std::uint64_t fenced_ns = 0;
   double sent_us = 0;
   double arrived_us = 0;
-  double next_us = 0;  // the next tenant was granted
+  double next_us = 0;      // the next tenant was granted
+  double compared_us = 0;  // whether bytes had changed was looked at
   bool has_next = false;
   bool same_number = false;  // of the next tenant and the lease before
   bool same_key = false;

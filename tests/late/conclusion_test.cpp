@@ -76,6 +76,27 @@ TEST(Conclusion, WhenTheWriteWasSentBehindTheFence_SaysThatNothingWasHeldBack) {
               Optional(HasSubstr("no PAUSE held it back until the fence")));
 }
 
+TEST(Conclusion, WhenBytesWereComparedBeforeItCame_SaysSo) {
+  Findings findings = made_up();
+  findings.defences[2].seen.compared_us = 4'999;
+  EXPECT_THAT(why_not_shown(findings), Optional(HasSubstr("bytes were compared 4999 us behind")));
+}
+
+/// 320 ms behind the fence, and longer than the rests of two runs and 200 ms.
+TEST(Conclusion, OfAWriteThatComesLongBehindTheRests_WaitsForIt) {
+  Wanted wanted;
+  wanted.setup.ring.gbps = 1;
+  wanted.setup.ring.xoff_kb = 4000;
+  wanted.setup.settle_ms = 1000;
+  wanted.rests_ms = {1, 2000};
+  const Findings findings = look(wanted).value();
+  EXPECT_EQ(why_not_shown(findings), std::nullopt);
+  EXPECT_GT(findings.rests[0].seen.arrived_us, 300'000);
+  EXPECT_EQ(findings.rests[0].seen.changed_next, 64U);
+  EXPECT_EQ(findings.defences[2].seen.met, Met::DeadKey);
+  EXPECT_EQ(findings.defences[3].seen.met, Met::WrongPsn);
+}
+
 TEST(Conclusion, WhenItCameLaterThanTheBound_SaysSo) {
   Findings findings = made_up();
   findings.bound_us = 4'000;

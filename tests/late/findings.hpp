@@ -4,6 +4,8 @@
 // its fence, a bound of 20 ms, and one rest on each side of both.
 #pragma once
 
+#include <algorithm>
+
 #include "late/conclusion.hpp"
 
 namespace portcullis::late {
@@ -16,6 +18,7 @@ inline Seen made_up_seen(double next_us, Met met) {
   seen.sent_us = -50;
   seen.arrived_us = 5'000;
   seen.next_us = next_us;
+  seen.compared_us = std::max(seen.arrived_us, next_us);
   seen.has_next = seen.same_number = seen.same_key = true;
   seen.met = met;
   seen.own = OwnWrite::Written;

@@ -4,8 +4,10 @@
 // what keeps it from the next tenant's bytes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "late/conclusion.hpp"
 #include "pfc/topology_json.hpp"
@@ -23,6 +25,10 @@ using namespace portcullis;
 constexpr int kRefused = 1;
 constexpr int kNotShown = 2;
 constexpr std::uint64_t kMostRestMs = 10'000;
+// A queue of 40 KB for each Gb/s holds a WRITE back for as long on every link.
+constexpr double kXoffKbPerGbps = 40;
+constexpr double kLeastXoffKb = 50;
+constexpr double kMostXoffKb = 16'000;
 
 constexpr const char* kFooter = R"(
 Three servers, each a ConnectX-5 in software under our own driver, and between them a ring of three
@@ -46,6 +52,7 @@ std::atomic<bool> stop = false;
 struct Arguments {
   late::Wanted wanted;
   std::string svg;
+  std::optional<double> xoff_kb;
   bool is_idle = false;
   bool is_lossy = false;
   bool prints_fabric = false;
@@ -66,6 +73,7 @@ Result<int> act(Arguments& arguments) {
   late::RingOptions& ring = arguments.wanted.setup.ring;
   ring.has_loads = !arguments.is_idle;
   ring.pauses = !arguments.is_lossy;
+  ring.xoff_kb = arguments.xoff_kb.value_or(std::max(kLeastXoffKb, kXoffKbPerGbps * ring.gbps));
   if (arguments.prints_fabric) return print_fabric(ring);
   if (!arguments.svg.empty())
     PORTCULLIS_TRY(program::named("--svg", program::check_output(arguments.svg)));
@@ -87,10 +95,11 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->type_name("LIST")
       ->delimiter(',')
       ->check(CLI::Range(std::uint64_t{1}, kMostRestMs, "1 to 10000"));
-  app.add_option("--xoff-kb", setup.ring.xoff_kb,
-                 "bytes in an ingress at which it has its link paused, thousands (default 400)")
+  app.add_option("--xoff-kb", arguments.xoff_kb,
+                 "bytes in an ingress at which it has its link paused, thousands\n"
+                 "(default 40 for each Gb/s, so that a WRITE is as late on every link)")
       ->type_name("KB")
-      ->check(CLI::Range(50.0, 4000.0, "50 to 4000"));
+      ->check(CLI::Range(kLeastXoffKb, kMostXoffKb, "50 to 16000"));
   app.add_option("--gbps", setup.ring.gbps, "of every link (default 10)")
       ->type_name("GBPS")
       ->check(CLI::Range(1.0, 400.0, "1 to 400"));
