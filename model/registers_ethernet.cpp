@@ -53,7 +53,9 @@ void rfc_2863(const PortCounters::Counts& c, std::span<std::byte> out) {
 void rfc_2819(const PortCounters::Counts& c, std::span<std::byte> out) {
   const auto group = prm::View<prm::eth_2819_cntrs_grp_data_layout>::at(out);
   const TrafficCount received = PortCounters::sum(c.received);
-  PORTCULLIS_PUT("ether_stats_octets", received.octets);
+  // RFC 2819, etherStatsOctets: "excluding framing bits but including FCS octets".
+  PORTCULLIS_PUT("ether_stats_octets",
+                 received.octets + PortCounters::kFcsBytes * received.packets);
   PORTCULLIS_PUT("ether_stats_pkts", received.packets);
   PORTCULLIS_PUT("ether_stats_broadcast_pkts", packets(c.received, Cast::Broadcast));
   PORTCULLIS_PUT("ether_stats_multicast_pkts", packets(c.received, Cast::Multicast));

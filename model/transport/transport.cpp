@@ -325,10 +325,10 @@ void Transport::State::take(std::span<const std::byte> frame, bool is_own) {
     return;
   }
   if (has_more_listening && !owns(frame)) return take_copy(frame, is_own);
+  if (is_ethernet_alone(is_own)) return receive_ethernet(frame, is_own);
   const auto packet =
       wire->port_type() == PortType::InfiniBand ? decode_infiniband(frame) : decode(frame);
   if (!packet) return receive_other(frame, packet.error(), is_own);
-  if (is_ethernet_alone(is_own)) return receive_ethernet(frame, is_own);
   if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return;
   if (!inbox.hold(*packet)) accept(*packet);
 }

@@ -83,6 +83,22 @@ class VportCounters : public ::testing::Test {
         command<prm::query_vport_counter_in>(Opcode::QUERY_VPORT_COUNTER));
   }
 
+  [[nodiscard]] Answer ppcnt(prm::PpcntGroup group) {
+    auto read = command<prm::access_register_in>(Opcode::ACCESS_REG);
+    read.put<"op_mod">(prm::AccessRegisterOpMod::READ).put<"register_id">(prm::RegisterId::PPCNT);
+    prm::Buffer<prm::ppcnt_reg> asked;
+    asked.set<"local_port", 1>().put<"grp">(prm::number(group));
+    std::vector<std::byte> message(read.all().begin(), read.all().end());
+    message.insert(message.end(), asked.all().begin(), asked.all().end());
+    return driver_.execute(message, prm::access_register_out::bytes + prm::ppcnt_reg::bytes);
+  }
+  template <class Group>
+  [[nodiscard]] static prm::ConstView<Group> counters_in(const Answer& answer) {
+    const auto data =
+        prm::ConstView<prm::ppcnt_reg>::at(answer.out, prm::access_register_out::bytes);
+    return prm::ConstView<Group>::at(data.bytes<"counter_set">());
+  }
+
   std::shared_ptr<Wire> wire_ = std::make_shared<Wire>();
   Station station_{*wire_};
   MiniDriver driver_{Options{.behaviours = {"eth-offloads"}, .wire = wire_}};
@@ -108,18 +124,22 @@ TEST_F(VportCounters, Reset_BeginsBothCountsAnew) {
   const Answer counted = counters();
   const auto out = counted.as<prm::query_vport_counter_out>();
   EXPECT_EQ(out.get<"received_eth_unicast.packets">(), 0U);
-  auto read = command<prm::access_register_in>(Opcode::ACCESS_REG);
-  read.put<"op_mod">(prm::AccessRegisterOpMod::READ).put<"register_id">(prm::RegisterId::PPCNT);
-  prm::Buffer<prm::ppcnt_reg> asked;
-  asked.set<"local_port", 1>().put<"grp">(prm::number(prm::PpcntGroup::RFC_2863));
-  std::vector<std::byte> message(read.all().begin(), read.all().end());
-  message.insert(message.end(), asked.all().begin(), asked.all().end());
-  const Answer answer =
-      driver_.execute(message, prm::access_register_out::bytes + prm::ppcnt_reg::bytes);
-  const auto data = prm::ConstView<prm::ppcnt_reg>::at(answer.out, prm::access_register_out::bytes);
-  const auto group =
-      prm::ConstView<prm::eth_2863_cntrs_grp_data_layout>::at(data.bytes<"counter_set">());
-  EXPECT_EQ(group.get<"if_in_ucast_pkts_low">(), 0U);
+  const Answer answer = ppcnt(prm::PpcntGroup::RFC_2863);
+  EXPECT_EQ(counters_in<prm::eth_2863_cntrs_grp_data_layout>(answer).get<"if_in_ucast_pkts_low">(),
+            0U);
+}
+
+/// RFC 2819 counts the FCS among the octets, RFC 2863 here what a host sees of a frame.
+TEST_F(VportCounters, OctetsOfRfc2819_HaveTheFrameCheckSequence) {
+  be_promiscuous(false);
+  send_one_of_each();
+  const Answer statistics = ppcnt(prm::PpcntGroup::RFC_2819);
+  EXPECT_EQ(
+      counters_in<prm::eth_2819_cntrs_grp_data_layout>(statistics).get<"ether_stats_octets_low">(),
+      3 * (kFrameBytes + 4));
+  const Answer interface = ppcnt(prm::PpcntGroup::RFC_2863);
+  EXPECT_EQ(counters_in<prm::eth_2863_cntrs_grp_data_layout>(interface).get<"if_in_octets_low">(),
+            3 * kFrameBytes);
 }
 
 TEST_F(VportCounters, PromiscuousForAllAndForGroups_CountsGroupsTwice) {

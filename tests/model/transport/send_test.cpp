@@ -273,13 +273,7 @@ TEST_F(Send, PostedReceives_AreFlushedInOrderWhenTheQueuePairFails) {
 }
 
 /// A table of NIC_RX is what a network interface has.
-TEST_F(Send, PacketToAPortWithRoceOff_IsTheNetworkInterfaces) {
-  Peer peer(host);
-  options.dest_mac = kPeerMac;
-  options.dest_gid = kPeerGid;
-  host.connect(kReceiver, 0x777, options);
-  receive_at(0, 64);
-  receive_at(64, 64);
+void give_a_netdev(Host& host) {
   prm::Buffer<prm::create_flow_table_in> table;
   std::uint32_t id = 0;
   ASSERT_TRUE(
@@ -291,6 +285,16 @@ TEST_F(Send, PacketToAPortWithRoceOff_IsTheNetworkInterfaces) {
   prm::Buffer<prm::set_flow_table_root_in> root;
   root.put<"table_type">(prm::FlowTableType::NIC_RX).put<"table_id">(id);
   ASSERT_TRUE(host.flows().set_root(prm::ConstView<prm::set_flow_table_root_in>(root.all())).ok());
+}
+
+TEST_F(Send, PacketToAPortWithRoceOff_IsTheNetworkInterfaces) {
+  Peer peer(host);
+  options.dest_mac = kPeerMac;
+  options.dest_gid = kPeerGid;
+  host.connect(kReceiver, 0x777, options);
+  receive_at(0, 64);
+  receive_at(64, 64);
+  give_a_netdev(host);
   PacketHeader header;
   header.opcode = BthOpcode::SendOnly;
   header.psn = options.psn;
@@ -302,6 +306,21 @@ TEST_F(Send, PacketToAPortWithRoceOff_IsTheNetworkInterfaces) {
   peer.send(Peer::path_to(kReceiver), header, source.bytes.first(64));
   host.run();
   EXPECT_EQ(host.drain_cq().size(), 0U);
+}
+
+/// It is a UDP datagram to port 4791 and nothing else, so its last four bytes are no ICRC.
+TEST_F(Send, PacketToAPortWithRoceOff_IsAskedForNoIcrc) {
+  Peer peer(host);
+  give_a_netdev(host);
+  host.port().roce_enabled = false;
+  PacketHeader header;
+  header.opcode = BthOpcode::SendOnly;
+  std::vector<std::byte> bytes(kMaxFrameBytes);
+  bytes.resize(FrameTemplate(Peer::path_to(kReceiver)).finish(bytes, header, 64));
+  corrupt_icrc(bytes);
+  peer.send_raw(bytes);
+  host.run();
+  EXPECT_EQ(host.counters().icrc_errors, 0U);
 }
 
 // What ib_drain_rq() of Linux waits for: mlx5_ib_drain_rq in mlx5/qp.c.
