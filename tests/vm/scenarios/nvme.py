@@ -9,14 +9,15 @@ import rdma_log
 from scenario import Scenario
 
 PORTS = 3
-# What nvme and nvmet say of a connection that fails; a timeout of a request is said as a warning.
+# What nvme and nvmet say of a connection that fails (a timeout of a request is a warning there), and
+# ext4 and the block layer of what they lost.
 TROUBLE = (r"error recovery|I/O.*timeout|failed with status|Reconnecting|I/O error|keep-alive"
-           r"|blocked for")
+           r"|blocked for|EXT4-fs error|EXT4-fs warning|read-only|critical target error")
 
 
 def judge(build: Path, results: Path) -> list[str]:
     log = (results / "dmesg.txt").read_text(encoding="utf-8", errors="replace")
-    lines = re.findall(r"^<[0-7]>(.*(?:nvme|EXT4|blocked for).*)$", log, re.M)
+    lines = re.findall(r"^<[0-7]>(.*(?:nvme|EXT4|blocked for|Buffer I/O).*)$", log, re.M)
     wrong = [f"the kernel says: {line}" for line in lines if re.search(TROUBLE, line)]
     said = (results / "lease.serve.txt").read_text(encoding="utf-8", errors="replace")
     if "TornDown" not in said:
