@@ -9,8 +9,8 @@ import rdma_log
 from scenario import Scenario
 
 PORTS = 3
-# What nvme and nvmet say of a connection that fails (a timeout of a request is a warning there), and
-# ext4 and the block layer of what they lost.
+# What nvme and nvmet say of a connection that fails, where a timeout of a request is a warning, and
+# what ext4 and the block layer say of what they lost.
 TROUBLE = (r"error recovery|I/O.*timeout|failed with status|Reconnecting|I/O error|keep-alive"
            r"|blocked for|EXT4-fs error|EXT4-fs warning|read-only|critical target error")
 
