@@ -194,6 +194,17 @@ std::string DeviceSpec::bdf() const {
   return pmd::canonical_bdf(link.filename().string()).value_or("");
 }
 
+std::string DeviceSpec::function_name() const {
+  if (is_in_process()) return "model";
+  if (const auto* const shm = std::get_if<ShmName>(&kind)) {
+    std::error_code none;
+    const auto path = std::filesystem::weakly_canonical(shm->path, none);
+    return "shm:" + (none ? shm->path : path.string());
+  }
+  const std::string function = bdf();
+  return function.empty() ? std::get<KeptName>(kind).name : function;
+}
+
 Result<void> DeviceSpec::check_ready() const {
   const auto* const vfio = std::get_if<VfioName>(&kind);
   if (vfio != nullptr) PORTCULLIS_TRY(pmd::check_vfio_ready(vfio->bdf));

@@ -78,6 +78,9 @@ struct DeviceSpec {
   /// The function's BDF; of a kept NIC as sysfs has it, empty where it does not say; empty for a
   /// model.
   [[nodiscard]] std::string bdf() const;
+  /// Which function it is, however it is reached: "0000:03:00.0", "shm:/run/hca", "model". A kept
+  /// NIC's is its BDF, and its name where sysfs does not say that.
+  [[nodiscard]] std::string function_name() const;
   /// What the card lacks before a driver may start on it, in one line; ok for a model.
   [[nodiscard]] Result<void> check_ready() const;
   /// The EAL as this device needs it: `arguments` begin with the program's name. PCI and huge pages

@@ -64,6 +64,7 @@ struct Config {
   unsigned socket_mode = 0600;
   std::optional<std::filesystem::path> journal;                    // none: nothing is kept
   std::uint64_t journal_keep_ms = 30 * std::uint64_t{86'400'000};  // of what has ended
+  std::string left_function;           // the journal's leases there are given up, unproved
   std::optional<QuicConfig> quic;      // none: this host's clients alone
   std::optional<FleetConfig> fleet;    // none: it works alone
   std::optional<std::string> metrics;  // "ADDRESS:PORT" of HTTP; none: nobody reads

@@ -140,6 +140,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, const LogSin
   if (!daemon->news_.is_open()) return fail(Errc::System, "eventfd: no descriptor is left");
   std::optional<Journal> journal;
   PORTCULLIS_TRY(daemon->open_journal(journal));
+  if (journal) PORTCULLIS_TRY(daemon->check_function(*journal));
   PORTCULLIS_TRY(daemon->attach(log));
   PORTCULLIS_TRY(daemon->begin(std::move(journal), log));
   return daemon;
@@ -159,6 +160,19 @@ Result<void> Daemon::open_journal(std::optional<Journal>& journal) const {
   PORTCULLIS_TRY_ASSIGN(journal, Journal::open(*config_.journal));
   journal->tell_points(at_);
   return {};
+}
+
+Result<void> Daemon::check_function(Journal& journal) const {
+  PORTCULLIS_TRY_ASSIGN(const auto spec, parse_device(config_.device.name));
+  PORTCULLIS_TRY_ASSIGN(const auto held, journal.held_elsewhere(spec.function_name()));
+  if (!held || held->function == config_.left_function) return {};
+  return fail(
+      Errc::Busy,
+      fmt::format("journal {}: {} leases without an outcome are on {}, and device {} is {}, "
+                  "whose reset does not end them; a start on {} is accepted, or "
+                  "--leave {}, which makes them Fenced, with nothing to prove their memory",
+                  config_.journal->string(), held->leases, held->function, config_.device.name,
+                  spec.function_name(), held->function, held->function));
 }
 
 /// A PCI function needs one; of any other device it is for the EAL's telemetry, if that is wanted.
@@ -188,7 +202,9 @@ Result<void> Daemon::attach(const LogSink& log) {
   // reset by nobody.
   if (!spec.is_in_process() && !spec.is_kept()) PORTCULLIS_TRY(opened.device().function->reset());
   reach("device.reset.after");
-  was_reset_ = !spec.is_kept();
+  served_ = {.name = spec.function_name(),
+             .was_reset = !spec.is_kept(),
+             .ends_with_server = spec.is_in_process()};
   PORTCULLIS_TRY_ASSIGN(function_, attach::Function::bring_up(
                                        std::move(opened), {.bring_up = {.log = log},
                                                            .model_naps = !config_.device.polls}));
@@ -207,13 +223,15 @@ Result<void> Daemon::attach(const LogSink& log) {
 Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
   Beginning beginning;
   if (journal) {
-    PORTCULLIS_TRY_ASSIGN(beginning, journal->begin(unix_ms(), was_reset_));
+    PORTCULLIS_TRY_ASSIGN(beginning, journal->begin(unix_ms(), served_));
   } else {
     PORTCULLIS_TRY_ASSIGN(beginning.incarnation, random_number());
   }
   restarted_ = beginning.restarted;
+  left_unproved_ = beginning.unproved;
   PORTCULLIS_TRY(serve_metrics());
-  if (metrics_) metrics_->restarted(restarted_, was_reset_);
+  if (metrics_) metrics_->restarted(restarted_ - left_unproved_, true);
+  if (metrics_) metrics_->restarted(left_unproved_, false);
   recorder_ = std::make_unique<Recorder>(
       std::move(journal),
       Recorder::Options{.tell = [this](Recorded done) { news_.put(std::move(done)); },
@@ -279,7 +297,6 @@ Result<void> Daemon::listen(const Beginning& beginning, const LogSink& log) {
                                    function_->driver().firmware_version(),
                     .is_emulated = function_->driver().is_emulated(),
                     .rest = {config_.device.grace_ms, config_.device.residence_ms},
-                    .was_reset = was_reset_,
                     .isolation = config_.fleet ? config_.fleet->isolation : std::nullopt,
                     .memory_bytes = memory_bytes_of(config_)};
   SessionPorts ports{
@@ -405,19 +422,26 @@ void Daemon::send(ConnectionId to, wire::FrameBytes frame) {
   reach(point + ".after");
 }
 
+std::string Daemon::restarted_text() const {
+  std::string text;
+  if (const std::size_t proved = restarted_ - left_unproved_; proved != 0)
+    text = fmt::format("; {} leases of the server before were ended by the reset", proved);
+  if (left_unproved_ == 0) return text;
+  return text + fmt::format(
+                    "; {} leases of the server before are Fenced: {}, and nothing proves "
+                    "their memory",
+                    left_unproved_,
+                    served_.was_reset ? "they were not on this function as far as the "
+                                        "journal says"
+                                      : "the kernel keeps the NIC");
+}
+
 std::string Daemon::description() const {
   std::string text = fmt::format("serves {} at {} on {}", function_->context().device.description,
                                  port_->address().gid.text(), config_.socket.string());
   if (quic_) text += " and QUIC " + quic_->address().text();
   if (config_.metrics) text += "; metrics at http://" + metrics_->address() + "/metrics";
-  if (restarted_ != 0)
-    text +=
-        was_reset_
-            ? fmt::format("; {} leases of the server before were ended by the reset", restarted_)
-            : fmt::format(
-                  "; {} leases of the server before are Fenced: the kernel keeps the NIC, "
-                  "and nothing proves their memory",
-                  restarted_);
+  text += restarted_text();
   if (config_.fleet)
     text += fmt::format("; node {} of the fleet at {}", node_name(*config_.fleet),
                         fmt::join(config_.fleet->etcd.endpoints, ","));

@@ -74,6 +74,9 @@ class Daemon {
  private:
   Daemon(const Config& config, AtPoint at) : config_(config), at_(std::move(at)) {}
   [[nodiscard]] Result<void> open_journal(std::optional<Journal>& journal) const;
+  /// Busy: leases on record are on another function, which this device's reset does not end.
+  [[nodiscard]] Result<void> check_function(Journal& journal) const;
+  [[nodiscard]] std::string restarted_text() const;
   [[nodiscard]] Result<void> start_eal(const attach::DeviceSpec& spec);
   [[nodiscard]] Result<void> attach(const LogSink& log);
   [[nodiscard]] Result<void> begin(std::optional<Journal> journal, const LogSink& log);
@@ -119,8 +122,9 @@ class Daemon {
   std::unique_ptr<QuicPort> quic_;  // where it is configured
   std::unique_ptr<DeviceThread> device_;
   std::unique_ptr<FleetThread> fleet_;  // where it is a node of one
-  std::size_t restarted_ = 0;
-  bool was_reset_ = false;
+  Served served_;
+  std::size_t restarted_ = 0;      // leases of the server before
+  std::size_t left_unproved_ = 0;  // and of these, whose memory nothing proves
   bool has_untold_ = false;        // to watchers
   std::uint64_t seen_rounds_ = 0;  // of the device's thread
   std::uint64_t measured_ns_ = 0;

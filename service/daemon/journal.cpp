@@ -50,6 +50,24 @@ constexpr const char* kIndexes = R"(
 CREATE INDEX IF NOT EXISTS ended_of ON lease(tenant, ended_unix_ms) WHERE ended_unix_ms IS NOT NULL;
 CREATE INDEX IF NOT EXISTS fenced ON lease(ended_unix_ms) WHERE outcome=1;
 )";
+/// Which function a server's leases are on, in the order of starts: beside the tables as well, so a
+/// server of a file of before has no row, and where its leases are is not known.
+constexpr const char* kServed = R"(
+CREATE TABLE IF NOT EXISTS served(
+  start INTEGER PRIMARY KEY, incarnation INTEGER NOT NULL UNIQUE, function TEXT NOT NULL,
+  was_reset INTEGER NOT NULL, ends_with_server INTEGER NOT NULL);
+)";
+
+/// The text must outlive the statement's steps.
+void bind_text(sqlite3_stmt* statement, int index, std::string_view text) noexcept {
+  sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+}
+
+std::string text_at(sqlite3_stmt* row, int column) {
+  const void* text = sqlite3_column_blob(row, column);  // whose bytes are counted next
+  const auto bytes = static_cast<std::size_t>(sqlite3_column_bytes(row, column));
+  return text == nullptr ? std::string() : std::string(static_cast<const char*>(text), bytes);
+}
 
 /// In the order in which look_up() asks for them.
 wire::HistoryRow history_row(sqlite3_stmt* row) {
@@ -80,10 +98,10 @@ Result<void> make_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-Ending ending_by_restart(bool was_reset) noexcept {
+Ending ending_by_restart(bool is_proved) noexcept {
   return {.name = {},
-          .outcome = was_reset ? wire::Outcome::TornDown : wire::Outcome::Fenced,
-          .memory = was_reset ? wire::Memory::FunctionReset : wire::Memory::Unproved,
+          .outcome = is_proved ? wire::Outcome::TornDown : wire::Outcome::Fenced,
+          .memory = is_proved ? wire::Memory::FunctionReset : wire::Memory::Unproved,
           .cause = wire::Cause::Restart};
 }
 
@@ -149,6 +167,7 @@ Result<void> Journal::set_up() {
   PORTCULLIS_TRY(execute("BEGIN IMMEDIATE"));
   PORTCULLIS_TRY(check_format());
   PORTCULLIS_TRY(execute(kIndexes));
+  PORTCULLIS_TRY(execute(kServed));
   PORTCULLIS_TRY(execute("COMMIT"));
   PORTCULLIS_TRY_ASSIGN(insert_lease_,
                         prepare("INSERT INTO lease(id, epoch, tenant, bytes, incarnation, "
@@ -222,24 +241,67 @@ Result<void> Journal::draw(Beginning& beginning) {
   return fail(Errc::System, fmt::format("journal {}: no number is left", path_.string()));
 }
 
-Result<Beginning> Journal::begin(std::uint64_t unix_ms, bool was_reset) {
-  Beginning beginning;
-  PORTCULLIS_TRY(draw(beginning));
-  PORTCULLIS_TRY_ASSIGN(beginning.restarted,
-                        number("SELECT count(*) FROM lease WHERE ended_unix_ms IS NULL"));
-  PORTCULLIS_TRY(execute("BEGIN IMMEDIATE"));
-  const Ending how = ending_by_restart(was_reset);
-  const auto end_all = fmt::format(
-      "UPDATE lease SET ended_unix_ms={}, outcome={}, memory={}, cause={}, origin=0, failed_mask=0 "
-      "WHERE ended_unix_ms IS NULL",
-      signed_bits(unix_ms), static_cast<int>(how.outcome), static_cast<int>(how.memory),
-      static_cast<int>(how.cause));
-  const auto enter =
+Result<std::optional<Elsewhere>> Journal::held_elsewhere(std::string_view function) {
+  PORTCULLIS_TRY_ASSIGN(
+      const Statement statement,
+      prepare("SELECT function, count(*) FROM lease JOIN served USING(incarnation) WHERE "
+              "ended_unix_ms IS NULL AND ends_with_server=0 AND function<>?1 GROUP BY function"));
+  sqlite3_stmt* row = statement.get();
+  bind_text(row, 1, function);
+  const int got = sqlite3_step(row);
+  if (got == SQLITE_DONE) return std::nullopt;
+  if (got != SQLITE_ROW) return failure("read");
+  return Elsewhere{.function = text_at(row, 0),
+                   .leases = unsigned_bits(sqlite3_column_int64(row, 1))};
+}
+
+Result<void> Journal::end_all(Beginning& beginning, std::uint64_t unix_ms, const Served& on) {
+  const auto end = [&](bool is_proved, const char* which) {
+    const Ending how = ending_by_restart(is_proved);
+    return fmt::format(
+        "UPDATE lease SET ended_unix_ms={}, outcome={}, memory={}, cause={}, origin=0, "
+        "failed_mask=0 WHERE ended_unix_ms IS NULL{}",
+        signed_bits(unix_ms), static_cast<int>(how.outcome), static_cast<int>(how.memory),
+        static_cast<int>(how.cause), which);
+  };
+  PORTCULLIS_TRY_ASSIGN(const Statement proved,
+                        prepare(end(true,
+                                    " AND incarnation IN (SELECT incarnation FROM served WHERE "
+                                    "ends_with_server=1 OR (?1 AND function=?2))")
+                                    .c_str()));
+  sqlite3_bind_int(proved.get(), 1, on.was_reset ? 1 : 0);
+  bind_text(proved.get(), 2, on.name);
+  PORTCULLIS_TRY(run(proved));
+  beginning.restarted = static_cast<std::size_t>(sqlite3_changes(db_.get()));
+  PORTCULLIS_TRY(execute(end(false, "").c_str()));
+  beginning.unproved = static_cast<std::size_t>(sqlite3_changes(db_.get()));
+  beginning.restarted += beginning.unproved;
+  return {};
+}
+
+Result<void> Journal::enter(const Beginning& beginning, std::uint64_t unix_ms, const Served& on) {
+  const auto server =
       fmt::format("INSERT INTO server VALUES({}, {}, {})", signed_bits(beginning.incarnation),
                   signed_bits(beginning.first_epoch), signed_bits(unix_ms));
+  PORTCULLIS_TRY(execute(server.c_str()));
+  PORTCULLIS_TRY_ASSIGN(
+      const Statement served,
+      prepare("INSERT INTO served(incarnation, function, was_reset, ends_with_server) "
+              "VALUES(?1, ?2, ?3, ?4)"));
+  sqlite3_bind_int64(served.get(), 1, signed_bits(beginning.incarnation));
+  bind_text(served.get(), 2, on.name);
+  sqlite3_bind_int(served.get(), 3, on.was_reset ? 1 : 0);
+  sqlite3_bind_int(served.get(), 4, on.ends_with_server ? 1 : 0);
+  return run(served);
+}
+
+Result<Beginning> Journal::begin(std::uint64_t unix_ms, const Served& on) {
+  Beginning beginning;
+  PORTCULLIS_TRY(draw(beginning));
+  PORTCULLIS_TRY(execute("BEGIN IMMEDIATE"));
   reach("journal.begin.before");
-  auto done = execute(end_all.c_str());
-  if (done) done = execute(enter.c_str());
+  auto done = end_all(beginning, unix_ms, on);
+  if (done) done = enter(beginning, unix_ms, on);
   reach("journal.begin.commit");
   if (done) done = execute("COMMIT");
   reach("journal.begin.after");
@@ -256,9 +318,12 @@ Result<Beginning> Journal::begin(std::uint64_t unix_ms, bool was_reset) {
 
 Result<std::vector<PastEnding>> Journal::past() {
   const auto sql = fmt::format(
-      "SELECT * FROM (SELECT id, epoch, tenant, ended_unix_ms, failed_mask, outcome, memory, cause,"
-      " origin, incarnation FROM lease WHERE ended_unix_ms IS NOT NULL "
-      "ORDER BY ended_unix_ms DESC LIMIT {}) ORDER BY ended_unix_ms",
+      "SELECT past.*, own.ends_with_server OR latest > own.start FROM (SELECT id, epoch, tenant, "
+      "ended_unix_ms, failed_mask, outcome, memory, cause, origin, incarnation FROM lease WHERE "
+      "ended_unix_ms IS NOT NULL ORDER BY ended_unix_ms DESC LIMIT {}) AS past "
+      "LEFT JOIN served AS own USING(incarnation) "
+      "LEFT JOIN (SELECT function, max(start) AS latest FROM served WHERE was_reset=1 "
+      "GROUP BY function) USING(function) ORDER BY ended_unix_ms",
       kMostPast);
   PORTCULLIS_TRY_ASSIGN(const Statement statement, prepare(sql.c_str()));
   std::vector<PastEnding> endings;
@@ -272,7 +337,8 @@ Result<std::vector<PastEnding>> Journal::past() {
     ending.memory = static_cast<wire::Memory>(at(6));
     ending.cause = static_cast<wire::Cause>(at(7));
     ending.origin = static_cast<lease::Origin>(at(8));
-    endings.push_back({.incarnation = at(9), .ending = ending});
+    endings.push_back(  // NULL, where a function is not known, reads as 0
+        {.incarnation = at(9), .ending = ending, .is_proved_since = at(10) != 0});
   }
   if (got != SQLITE_DONE) return failure("read");
   return endings;

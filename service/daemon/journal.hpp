@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -32,11 +33,26 @@ using Entry = std::variant<Record, Ending>;
 struct PastEnding {
   std::uint64_t incarnation = 0;  // of the server that had granted the lease
   Ending ending;
+  /// Its function is known, and has been reset by a later server, or went with its own.
+  bool is_proved_since = false;
+};
+
+/// The function that a server's leases are on.
+struct Served {
+  std::string name = {};          // attach::DeviceSpec::function_name()
+  bool was_reset = false;         // since the last server went
+  bool ends_with_server = false;  // a model in its process
+};
+
+/// Leases without an outcome on a function that goes on by itself.
+struct Elsewhere {
+  std::string function;
+  std::uint64_t leases = 0;
 };
 
 /// What becomes of a lease that was held when its server went: the reset proves its memory, or
 /// nothing does.
-[[nodiscard]] Ending ending_by_restart(bool was_reset) noexcept;
+[[nodiscard]] Ending ending_by_restart(bool is_proved) noexcept;
 
 /// What a server begins with.
 struct Beginning {
@@ -44,6 +60,7 @@ struct Beginning {
   /// The lowest epoch of this server's leases: above or apart from all that are on record.
   std::uint64_t first_epoch = 0;
   std::size_t restarted = 0;     // leases that were held when the last server went
+  std::size_t unproved = 0;      // and of these, whose memory nothing proves
   std::vector<PastEnding> past;  // the newest, at most kMostPast, oldest first
 };
 
@@ -57,9 +74,13 @@ class Journal {
 
   /// Around each change of the file from now on, and before it is made durable.
   void tell_points(AtPoint at) { at_ = std::move(at); }
-  /// Every lease without an outcome ends. `was_reset`: the function has been, since the last server
-  /// went, so TornDown, proved by that; otherwise Fenced, for nothing proves its memory.
-  [[nodiscard]] Result<Beginning> begin(std::uint64_t unix_ms, bool was_reset = true);
+  /// Leases that the reset of `function` proves nothing about. Those of a server that did not write
+  /// down its function are none of them: where they are is not known.
+  [[nodiscard]] Result<std::optional<Elsewhere>> held_elsewhere(std::string_view function);
+  /// Every lease without an outcome ends: TornDown where its function has been reset since, or went
+  /// with its server, proved by that; Fenced where it is another, is not known or was not reset,
+  /// for nothing proves its memory. `on` is on record before anything is granted.
+  [[nodiscard]] Result<Beginning> begin(std::uint64_t unix_ms, const Served& on);
   /// All of them or none; durable when it answers. An ending of a lease that is not on record is
   /// passed over: its grant was never told. System, and nothing is written, while the file or its
   /// log is not where the next server will look for it: removed, moved, or another's.
@@ -100,6 +121,9 @@ class Journal {
   [[nodiscard]] Result<void> write_all(std::span<const Entry> entries);
   [[nodiscard]] Result<std::uint64_t> number(const char* sql);
   [[nodiscard]] Result<void> draw(Beginning& beginning);
+  [[nodiscard]] Result<void> end_all(Beginning& beginning, std::uint64_t unix_ms, const Served& on);
+  [[nodiscard]] Result<void> enter(const Beginning& beginning, std::uint64_t unix_ms,
+                                   const Served& on);
   [[nodiscard]] Result<std::vector<PastEnding>> past();
   /// Steps a statement that gives no rows, and makes it ready for the next time.
   [[nodiscard]] Result<void> run(const Statement& statement);

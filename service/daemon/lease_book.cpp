@@ -149,7 +149,7 @@ std::uint32_t LeaseBook::unproved_before(std::uint64_t incarnation, std::uint64_
       std::count_if(past_.begin(), past_.end(), [&](const auto& each) {
         const PastEnding& past = each.second;
         return past.incarnation != incarnation && is_of(past.ending.tenant, tenant) &&
-               past.ending.outcome == wire::Outcome::Fenced &&
+               !past.is_proved_since && past.ending.outcome == wire::Outcome::Fenced &&
                past.ending.memory == wire::Memory::Unproved;
       }));
 }

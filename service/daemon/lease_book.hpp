@@ -110,7 +110,7 @@ class LeaseBook {
   /// Leases of `tenant`, or of every tenant, that are FENCED.
   [[nodiscard]] std::uint32_t fenced_of(std::uint64_t tenant) const;
   /// And those of servers before this incarnation, as far as they are known, that ended Fenced with
-  /// their memory unproved.
+  /// their memory unproved, and no reset has proved it since.
   [[nodiscard]] std::uint32_t unproved_before(std::uint64_t incarnation,
                                               std::uint64_t tenant) const;
 

@@ -140,9 +140,9 @@ void Metrics::ended(const Ending& ending, const std::string& plan,
       .Observe(static_cast<double>(*revoke_ns) * kSecondsPerNs);
 }
 
-void Metrics::restarted(std::uint64_t leases, bool was_reset) {
+void Metrics::restarted(std::uint64_t leases, bool is_proved) {
   if (leases == 0) return;
-  const Ending how = ending_by_restart(was_reset);
+  const Ending how = ending_by_restart(is_proved);
   ended_
       .Add({{"outcome", std::string(wire::name(how.outcome))},
             {"cause", std::string(wire::name(how.cause))},

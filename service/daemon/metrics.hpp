@@ -60,8 +60,8 @@ class Metrics {
   void challenge_met();
   /// `revoke_ns`: from the request to the outcome; none where nobody asked for it.
   void ended(const Ending& ending, const std::string& plan, std::optional<std::uint64_t> revoke_ns);
-  /// The start of this server ended so many of the one before.
-  void restarted(std::uint64_t leases, bool was_reset);
+  /// The start of this server ended so many of the one before, with a proof or without.
+  void restarted(std::uint64_t leases, bool is_proved);
   void journal_wrote(std::uint64_t ns);
   /// From one thread.
   void command(const CommandTime& took);

@@ -110,8 +110,7 @@ void Sessions::tell_if_fenced(std::uint64_t tenant) {
   const Fence fence = at->second;
   fences_.erase(at);
   if (!ports_.fenced) return;
-  // A reset since proves what servers before this one could not.
-  const std::uint32_t before = facts_.was_reset ? 0 : book_.unproved_before(incarnation_, tenant);
+  const std::uint32_t before = book_.unproved_before(incarnation_, tenant);
   ports_.fenced({.tenant = tenant,
                  .epoch = fence.epoch,
                  .torn_down = fence.torn_down,

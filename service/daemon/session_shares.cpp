@@ -75,7 +75,7 @@ void Sessions::ask_for_share(std::uint64_t tenant, TenantShare& share) {
   wanted = greatest(share.held, least(wanted, own));
   share.most = least(share.most, wanted);
   share.is_asked = true;
-  const bool keeps_before = !facts_.was_reset && book_.unproved_before(incarnation_, tenant) != 0;
+  const bool keeps_before = book_.unproved_before(incarnation_, tenant) != 0;
   ports_.want_share({.tenant = tenant,
                      .number = ++share.number,
                      .held = share.held,

@@ -42,8 +42,6 @@ struct Facts {
   bool is_emulated = false;
   /// What a slot rests for after its lease, beside what the client may send.
   lease::NumberRest rest = {};
-  /// The function was reset when the server began: what was Fenced before is proved by that.
-  bool was_reset = true;
   /// What it does as a node of a fleet that has been without etcd for long.
   std::optional<fleet::Isolation> isolation = {};
   /// What it gives to leases of all tenants together; 0: as much as there is.
@@ -114,7 +112,7 @@ class Sessions {
   /// No lease, of this server or of those before it, stays without a proof that its memory is free.
   [[nodiscard]] bool has_proved_all() const {
     return has_ended() && fenced_ == 0 &&
-           (facts_.was_reset || book_.unproved_before(incarnation_, wire::kEveryTenant) == 0);
+           book_.unproved_before(incarnation_, wire::kEveryTenant) == 0;
   }
   [[nodiscard]] std::map<std::uint64_t, LeaseTally> tally() const { return book_.tally(); }
   /// For whoever looks for a node: slots, and bytes where it is known how many there are.

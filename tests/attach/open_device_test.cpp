@@ -94,6 +94,14 @@ TEST(ParseDevice, CardWithATrace_IsThatCardAndRecords) {
   EXPECT_EQ(kept->trace_path, "/tmp/y.trace");
 }
 
+TEST(ParseDevice, Function_HasOneNameHoweverItIsAskedFor) {
+  const auto name = [](const char* text) { return parse_device(text)->function_name(); };
+  EXPECT_EQ(name("03:00.1,trace=/tmp/x.trace"), "0000:03:00.1");
+  EXPECT_EQ(name("mlx5_99"), "mlx5_99");  // no such device is here
+  EXPECT_EQ(name("model,seed=3"), "model");
+  EXPECT_EQ(name("shm:/nowhere/../nowhere/hca"), "shm:/nowhere/hca");
+}
+
 TEST(ParseDevice, WishesForTheBringUp_ArriveOfACardAndOfTheModel) {
   for (const char* const text : {"03:00.1,link-wait-ms=30000,checksum=off,trace=/tmp/x.trace",
                                  "model,link-wait-ms=30000,checksum=off"}) {

@@ -69,6 +69,20 @@ class Kept(quota_test.QuotaTest):
 
         self.assertEqual(self.granted(second, LEFT + 1), LEFT)
 
+    def test_fence_says_of_a_nic_that_was_left_that_nothing_proves_it(self):
+        node, = self.joined(1)
+        with node.client() as client:
+            for _ in range(LEFT):
+                client.alloc(ttl_ms=3_600_000)
+            node.end(signal.SIGKILL)
+        node.arguments[-1:] = ["model", "--leave", "mlx5_0"]
+        node.start()
+        node.wait_until_joined(2)
+        answers, _ = self.revoke("--most-ms", "60000", status=3)
+
+        self.assertEqual((answers["node-0"]["answer"], answers["node-0"]["fenced"]),
+                         ("Fenced", LEFT))
+
     def test_fence_says_that_they_are_proved_by_nothing(self):
         _, second = self.killed_and_back()
         second.alloc(ttl_ms=3_600_000)

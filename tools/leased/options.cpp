@@ -61,6 +61,7 @@ Result<void> apply(const Options& options, Config& config) {
   if (!options.socket.empty()) config.socket = options.socket;
   if (options.journal == "none") config.journal.reset();
   if (!options.journal.empty() && options.journal != "none") config.journal = options.journal;
+  config.left_function = options.left_function;
   PORTCULLIS_TRY(apply(options, config.process));
   PORTCULLIS_TRY(apply_fleet(options, config));
   if (options.address.empty()) return {};
@@ -103,6 +104,10 @@ Result<Options> parse_options(int argc, const char* const* argv) {
                  "what outlives the server (default /var/lib/portcullis/leased.journal for root,\n"
                  "and ~/.local/state/portcullis/leased.journal); none: nothing does")
       ->type_name("FILE");
+  app.add_option("--leave", options.left_function,
+                 "gives up the journal's leases there, where that is not --device:\n"
+                 "they are Fenced, unproved (the line that refuses the start names it)")
+      ->type_name("FUNCTION");
   app.add_option("--etcd", options.etcd,
                  "where nodes meet: it is one of many, and grants nothing while etcd has not\n"
                  "its session (docs/fleet.md); TLS and users stand in [etcd] of the file")

@@ -27,6 +27,7 @@ struct Options {
   std::string address;
   std::string socket;
   std::string journal;
+  std::string left_function;
   std::string etcd;
   std::string node;
   std::string user;

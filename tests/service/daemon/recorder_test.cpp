@@ -19,6 +19,8 @@ namespace {
 
 using testing::HasSubstr;
 
+const Served kOn{.name = "0000:03:00.0", .was_reset = true};
+
 class RecorderTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -70,13 +72,13 @@ class RecorderTest : public testing::Test {
 
 TEST_F(RecorderTest, Grants_AreToldInTheirOrderOnceTheyAreInTheFile) {
   Journal journal = Journal::open(file()).value();
-  ASSERT_TRUE(journal.begin(1));
+  ASSERT_TRUE(journal.begin(1, kOn));
   start(std::move(journal));
   for (Ticket ticket = 1; ticket <= 100; ++ticket) recorder_->record(grant(ticket));
   EXPECT_EQ(told(99).ticket, 100u);
   EXPECT_TRUE(told(99).done);
   recorder_.reset();
-  EXPECT_EQ(Journal::open(file()).value().begin(2).value().restarted, 100u);
+  EXPECT_EQ(Journal::open(file()).value().begin(2, kOn).value().restarted, 100u);
 }
 
 TEST_F(RecorderTest, NoJournal_GrantsAreToldAtOnce) {
@@ -89,7 +91,7 @@ TEST_F(RecorderTest, NoJournal_GrantsAreToldAtOnce) {
 
 TEST_F(RecorderTest, GrantThatCannotBeWritten_IsToldWithTheReasonOnce) {
   Journal journal = Journal::open(file()).value();
-  ASSERT_TRUE(journal.begin(1));
+  ASSERT_TRUE(journal.begin(1, kOn));
   start(std::move(journal));
   recorder_->record(grant(1));
   recorder_->record(grant(2));
@@ -102,7 +104,7 @@ TEST_F(RecorderTest, GrantThatCannotBeWritten_IsToldWithTheReasonOnce) {
   recorder_->record(grant(3));
   const bool is_third_done = told(3).done.has_value();
   recorder_.reset();
-  EXPECT_EQ(Journal::open(file()).value().begin(2).value().restarted, is_third_done ? 2u : 1u);
+  EXPECT_EQ(Journal::open(file()).value().begin(2, kOn).value().restarted, is_third_done ? 2u : 1u);
   EXPECT_THAT(log_.front(), HasSubstr("nothing is granted until it can be written"));
 }
 

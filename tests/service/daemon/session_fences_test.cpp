@@ -231,7 +231,6 @@ PastEnding unproved_past() {
 }
 
 TEST_F(SessionFencesTest, UnprovedPastOfAFunctionThatWasNotReset_IsFenced) {
-  was_reset = false;
   start({}, {unproved_past()});
   fence(30);
 
@@ -240,7 +239,9 @@ TEST_F(SessionFencesTest, UnprovedPastOfAFunctionThatWasNotReset_IsFenced) {
 }
 
 TEST_F(SessionFencesTest, UnprovedPastOfAFunctionThatWasReset_IsProvedByIt) {
-  start({}, {unproved_past()});
+  PastEnding past = unproved_past();
+  past.is_proved_since = true;
+  start({}, {past});
   fence(30);
 
   EXPECT_EQ(fenced.at(0).fenced, 0U);

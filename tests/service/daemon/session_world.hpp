@@ -32,7 +32,6 @@ class SessionWorld : public testing::Test {
               .mac = {.octets = {2, 0, 0, 0, 0, 1}},
               .description = "a device",
               .is_emulated = true,
-              .was_reset = was_reset,
               .isolation = isolation},
         ports());
   }
@@ -156,7 +155,6 @@ class SessionWorld : public testing::Test {
   std::uint64_t now_ns = 1'000'000'000;
   std::uint64_t last_request = 0;
   bool is_node = false;  // of a fleet
-  bool was_reset = true;
   std::optional<fleet::Isolation> isolation;
   std::vector<TenantFenced> fenced;
   std::deque<fleet::ShareWanted> shares_wanted;

@@ -173,9 +173,9 @@ class Leased(unittest.TestCase):
         with server.client(known_incarnation=again.server.incarnation) as same:
             self.assertFalse(same.news)
 
-    def hardware(self, *arguments):
+    def hardware(self, *arguments, name="hca"):
         """The model in a process of its own; --device for it."""
-        path = f"{self.folder.name}/hca"
+        path = f"{self.folder.name}/{name}"
         process = subprocess.Popen([HCA_SERVER, "--shm", path, *arguments], text=True,
                                    stderr=subprocess.PIPE)
         self.hca = process
@@ -200,6 +200,41 @@ class Leased(unittest.TestCase):
             self.assertEqual((again.outcome, again.memory, again.cause), (wire.TORN_DOWN, 6, 5))
             self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
         self.assertEqual(server.end(), 0)
+
+    def killed_with_a_lease(self):
+        server = self.serve(*self.hardware())
+        with server.client() as client:
+            lease = client.alloc()
+        server.end(signal.SIGKILL)
+        return server, lease
+
+    def test_leases_on_other_hardware_are_not_ended_by_the_reset_of_this(self):
+        server, lease = self.killed_with_a_lease()
+        for other in (self.hardware(name="other"), ("--device", "model")):
+            said = subprocess.run([LEASED, *FOR_EVERY_SERVER, *other, "--socket", server.socket,
+                                   "--journal", server.journal], text=True, capture_output=True,
+                                  timeout=DEADLINE_S, check=False)
+            self.assertEqual((said.returncode, said.stdout), (2, ""))
+            self.assertEqual(said.stderr.count("\n"), 1, said.stderr)
+            self.assertIn(f"1 leases without an outcome are on shm:{self.folder.name}/hca, and "
+                          f"device {other[1]} is {other[1]}", said.stderr)
+        server.start()
+        self.assertIn("1 leases of the server before were ended by the reset", server.greeting)
+        with server.client() as client:
+            again = client.revoke(lease)
+            self.assertEqual((again.outcome, again.memory), (wire.TORN_DOWN, 6))
+
+    def test_hardware_that_is_left_has_its_leases_fenced_and_unproved(self):
+        server, lease = self.killed_with_a_lease()
+        left = f"shm:{self.folder.name}/hca"
+        server.arguments = [*self.hardware(name="other"), "--leave", left]
+        server.start()
+        self.assertIn("1 leases of the server before are Fenced: they were not on this function",
+                      server.greeting)
+        self.assertNotIn("reset", server.greeting)
+        with server.client() as client:
+            again = client.revoke(lease)
+            self.assertEqual((again.outcome, again.memory, again.cause), (wire.FENCED, 0, 5))
 
     def test_hardware_that_is_stopped_keeps_no_tenants_outcome_waiting(self):
         server = self.serve(*self.hardware(), config="[limits]\norphan_ms = 600000\n")
