@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/json.hpp"
+#include "fleet/tenant.hpp"
 
 namespace portcullis::fleet {
 namespace {
@@ -105,12 +106,13 @@ bool is_word(std::string_view text) {
   return is_plain && !text.empty() && text.size() <= kMostName;
 }
 
-/// "07" is not how 7 is written, and would be a second key of it.
+/// "07" is not how 7 is written, and would be a second key of it; kNoTenant is nobody's.
 std::optional<std::uint64_t> tenant_of(std::string_view text) {
   std::uint64_t tenant = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tenant);
   if (error != std::errc{} || end != text.data() + text.size() || std::to_string(tenant) != text)
     return std::nullopt;
+  if (tenant == kNoTenant) return std::nullopt;
   return tenant;
 }
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "fleet/tenant.hpp"
+
 namespace portcullis::fleet {
 namespace {
 
@@ -40,6 +42,7 @@ Amount QuotaUse::taken() const noexcept {
 
 Result<QuotaUse> set_quota(Etcd& etcd, std::uint64_t tenant, const QuotaChange& change) {
   constexpr int kTries = 10;
+  PORTCULLIS_TRY(check_tenant(tenant));
   const std::string key = quota_key(tenant);
   for (int tried = 0; tried < kTries; ++tried) {
     PORTCULLIS_TRY_ASSIGN(const auto there, etcd.range({.key = key}));

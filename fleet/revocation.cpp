@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fleet/quotas.hpp"
+#include "fleet/tenant.hpp"
 
 namespace portcullis::fleet {
 namespace {
@@ -25,6 +26,7 @@ std::optional<std::uint64_t> expiry_ns(const Isolation& isolation) noexcept {
 }
 
 Result<Revocation> Revocation::raise(Etcd& etcd, std::uint64_t tenant, Clock clock) {
+  PORTCULLIS_TRY(check_tenant(tenant));
   Revocation revocation(etcd, tenant, clock);
   const std::uint64_t sent_ns = clock.now_ns();
   PORTCULLIS_TRY_ASSIGN(auto raised,
@@ -53,7 +55,7 @@ void Revocation::list(const std::vector<KeyValue>& members, const std::vector<Ke
       continue;
     }
     node.node = member->node;
-    note_member(each);
+    note_member(each, sessions);
   }
   for (const KeyValue& each : sessions) {
     const std::string name = name_of(each.key, kSessions);
@@ -82,12 +84,13 @@ NodeStanding* Revocation::find(std::string_view name) noexcept {
 }
 
 /// A node that has ended held nothing then, and learns the epoch before it grants again. That stays
-/// so when it comes back.
-void Revocation::note_member(const KeyValue& entry) {
+/// so when it comes back. While its session stands it may hold leases, whoever has written that.
+void Revocation::note_member(const KeyValue& entry, const std::vector<KeyValue>& sessions) {
   NodeStanding* node = find(name_of(entry.key, kMembers));
   const auto member = read_member(entry.value);
   if (node == nullptr || !member || member->node != node->node || !member->has_ended) return;
   if (node->standing != Standing::Unreachable) return;
+  if (find_key(sessions, session_key(node->name)) != nullptr) return;
   node->standing = Standing::TornDown;
   node->remark = "it had ended, with nothing held";
 }
@@ -160,7 +163,7 @@ Result<void> Revocation::look() {
                                                           all_of(kMembers), all_of(kSessions)}}));
   if (now.found.size() != 3) return fail(Errc::Malformed, "etcd answers three reads with others");
   may_watch_ = true;
-  for (const KeyValue& each : now.found[1]) note_member(each);
+  for (const KeyValue& each : now.found[1]) note_member(each, now.found[2]);
   for (const KeyValue& each : now.found[0]) note_outcome(each);
   note_sessions(now.found[2]);
   note_absences({.sent_ns = sent_ns,

@@ -81,7 +81,7 @@ class Revocation {
       : etcd_(&etcd), tenant_(tenant), clock_(clock) {}
   void list(const std::vector<KeyValue>& members, const std::vector<KeyValue>& sessions);
   void note_outcome(const KeyValue& entry);
-  void note_member(const KeyValue& entry);
+  void note_member(const KeyValue& entry, const std::vector<KeyValue>& sessions);
   void note_sessions(const std::vector<KeyValue>& sessions);
   void note_absences(const Look& look);
   void note_absence(NodeStanding& node, const Look& look);

@@ -580,6 +580,11 @@ class Mistakes(unittest.TestCase):
             self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere", "--etcd",
                                   f"http://127.0.0.1:{port}"], "asking again does no harm")
 
+    def test_number_that_stands_for_every_tenant_is_none(self):
+        every, etcd = str(2**64 - 1), ["--etcd", "http://127.0.0.1:1"]
+        for asked in (["revoke-tenant", every, "--everywhere"], ["quota", every, "--leases", "1"]):
+            self.check(LEASECTL, [*asked, *etcd], "one tenant at a time")
+
     def test_tenant_that_is_no_number_is_nobody_else(self):
         for tenant in ("-1", "18446744073709551616", "0x10", " 5", "010x", "1e3"):
             self.check(LEASECTL, ["revoke-tenant", tenant, "--everywhere", "--etcd",

@@ -217,6 +217,23 @@ TEST(Standing, EndOfAnotherNodeThatStandsInItsName_SaysNothingOfASession) {
   EXPECT_EQ(node.standing, Standing::Unreachable);
 }
 
+/// Its session stands in the same read: it has not ended, whoever has written that.
+TEST(Standing, MemberThatSaysSoAndHasASession_HasNotEnded) {
+  EXPECT_EQ(standing_of({.members = ended_entry, .members_then = ended_entry}).standing,
+            Standing::Unreachable);
+  EXPECT_EQ(standing_of({.members_then = ended_entry}).standing, Standing::Unreachable);
+}
+
+TEST(Revocation, NumberThatStandsForEveryTenant_IsRefusedAndNothingIsAsked) {
+  const FakeGateway gateway([](const FakeGateway::Asked&) -> FakeGateway::Answer { return {}; });
+  auto etcd = *Etcd::create({.endpoints = {gateway.url()}, .deadline_ms = 30'000});
+  const auto raised = Revocation::raise(*etcd, ~std::uint64_t{0});
+
+  ASSERT_FALSE(raised);
+  EXPECT_EQ(raised.error().code, Errc::InvalidArgument);
+  EXPECT_TRUE(gateway.asked().empty());
+}
+
 TEST(Standing, MemberThatHadEnded_IsTornDown) {
   EXPECT_EQ(standing_of({.members = ended_entry, .sessions = "", .sessions_then = ""}).standing,
             Standing::TornDown);

@@ -7,6 +7,7 @@
 
 #include "base/json.hpp"
 #include "fleet/etcd.hpp"
+#include "fleet/tenant.hpp"
 #include "tools/leasectl/one_cluster.hpp"
 #include "tools/leasectl/printing.hpp"
 
@@ -90,6 +91,7 @@ Result<int> quota(const Options& options, const World& world) {
   const bool changes = change.lifts || change.leases || change.bytes;
   if (changes && !options.tenant)
     return fail(Errc::InvalidArgument, "quota: whose is not said; a tenant's number is accepted");
+  if (options.tenant) PORTCULLIS_TRY(fleet::check_tenant(*options.tenant));
   PORTCULLIS_TRY_ASSIGN(const auto etcd, fleet::Etcd::create(options.etcd));
   PORTCULLIS_TRY_ASSIGN(const bool is_one, is_one_cluster(*etcd, world));
   if (!is_one) return kNotCertain;
