@@ -10,6 +10,14 @@
 #include <utility>
 
 namespace portcullis::service::daemon {
+namespace {
+
+/// Every address of the host: nobody else can connect to that.
+bool is_wildcard(const UdpAddress& address) {
+  return address.host() == UdpAddress::any(address.family()).host();
+}
+
+}  // namespace
 
 std::string node_name(const FleetConfig& config) {
   if (!config.node.empty()) return config.node;
@@ -26,6 +34,12 @@ Result<void> check_fleet(const Config& config) {
   for (const auto& file : {files.authority, files.certificate, files.key})
     if (!file.empty() && ::access(file.c_str(), R_OK) != 0)
       return fail(Errc::System, fmt::format("etcd: {}: {}", file.string(), std::strerror(errno)));
+  if (config.quic && is_wildcard(config.quic->address) && config.fleet->quic_address.empty())
+    return fail(Errc::InvalidArgument,
+                fmt::format("[quic] listen = \"{}\" in a fleet: other hosts have to be told an "
+                            "address of this one; quic_address in [etcd] is accepted, or a listen "
+                            "that is no wildcard",
+                            config.quic->address.text()));
   if (config.journal) return {};
   return fail(Errc::InvalidArgument,
               "etcd without a journal: nobody would know what this node held before; a journal is "

@@ -3,11 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "service/daemon/fleet_thread.hpp"
 
 namespace portcullis::service::daemon {
 namespace {
@@ -381,6 +384,25 @@ INSTANTIATE_TEST_SUITE_P(
         WrongEtcd{"endpoints = [\"http://a\"]\npassword_file = \"/nowhere\"\n",
                   "a file whose first line is the password is accepted"},
         WrongEtcd{"endpoints = [\"http://a\"]\nprefix = \"/x\"\n", "\"prefix\" is not known"}));
+
+TEST(FleetOfTheConfig, WildcardOfQuic_NeedsAnAddressForOthers) {
+  Config config;
+  config.journal = "/journal";
+  config.fleet = FleetConfig{.node = "a"};
+  for (const int family : {AF_INET, AF_INET6}) {
+    config.quic.emplace().address = UdpAddress::any(family);
+    config.fleet->quic_address.clear();
+    const auto checked = check_fleet(config);
+    ASSERT_FALSE(checked);
+    EXPECT_THAT(checked.error().text, testing::HasSubstr(config.quic->address.text()));
+    EXPECT_THAT(checked.error().text, testing::HasSubstr("quic_address in [etcd] is accepted"));
+    config.fleet->quic_address = "db1.example:7810";
+    EXPECT_TRUE(check_fleet(config));
+  }
+  config.fleet->quic_address.clear();
+  config.quic->address = UdpAddress::parse("192.0.2.1:7810", "listen").value();
+  EXPECT_TRUE(check_fleet(config));
+}
 
 }  // namespace
 }  // namespace portcullis::service::daemon
