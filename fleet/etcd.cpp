@@ -15,6 +15,8 @@ constexpr int kDeadlineExceeded = 4;
 constexpr int kNotFound = 5;
 constexpr int kUnavailable = 14;
 constexpr int kUnauthenticated = 16;
+/// What etcd says of a token that is older than the last change of its users (--auth-token jwt).
+constexpr std::string_view kOldToken = "revision of auth store is old";
 
 /// As it stands behind the last colon outside of brackets; a URL without one has the scheme's own.
 bool has_port_or_none(std::string_view host) {
@@ -52,7 +54,13 @@ std::string said_of(const Transport::Response& response) {
                      is_words ? line : "");
 }
 
-/// Another endpoint may do better.
+bool is_old_token(const Transport::Response& response) {
+  return response.status == 401 ||
+         (response.status == 400 && said_of(response).find(kOldToken) != std::string::npos);
+}
+
+/// Another endpoint may do better. One of another cluster is nobody's to pass over: whoever has
+/// listed it has to say which of them is meant.
 bool is_worth_another(const Error& error) noexcept {
   return error.code != Errc::CommandFailed && error.code != Errc::NotFound;
 }
@@ -138,10 +146,16 @@ Result<void> Etcd::authenticate() {
   PORTCULLIS_TRY_ASSIGN(
       const auto response,
       post_here("/v3/auth/authenticate", json_of_user(options_.user, options_.password)));
-  if (response.status != 200)
-    return fail(Errc::CommandFailed,
+  if (response.status != 200) {
+    // A member without a leader, say; a user that is none, or a wrong password, is the same
+    // everywhere.
+    const int code = read_complaint(response.body).code;
+    const bool is_elsewhere =
+        code == kUnavailable || code == kDeadlineExceeded || response.status >= 500;
+    return fail(is_elsewhere ? Errc::System : Errc::CommandFailed,
                 fmt::format("user \"{}\": {}", options_.user, said_of(response)));
   PORTCULLIS_TRY_ASSIGN(token_, read_token(response.body));
+  }
   return {};
 }
 
@@ -150,7 +164,7 @@ Result<std::string> Etcd::ask_here(const char* path, const std::string& body) {
   auto posted = post_here(path, body);
   has_sent_ = has_sent_ || transport_->has_sent();
   PORTCULLIS_TRY_ASSIGN(auto response, std::move(posted));
-  if (response.status == 401 && !options_.user.empty()) {  // tokens end after a while
+  if (is_old_token(response) && !options_.user.empty()) {  // tokens end after a while
     PORTCULLIS_TRY(authenticate());
     PORTCULLIS_TRY_ASSIGN(response, post_here(path, body));
   }
@@ -161,7 +175,7 @@ Result<std::string> Etcd::ask_here(const char* path, const std::string& body) {
   if (why.code == kDeadlineExceeded) return fail(Errc::Timeout, text);
   // Whoever is no etcd 3.4 answers without a code.
   const bool is_elsewhere = why.code == kUnavailable || why.code == kUnauthenticated ||
-                            why.code == 0 || response.status >= 500;
+                            why.code == 0 || response.status >= 500 || is_old_token(response);
   return fail(is_elsewhere ? Errc::System : Errc::CommandFailed, text);
 }
 

@@ -221,6 +221,34 @@ TEST(Etcd, WrongPassword_SaysWhoseItIs) {
   EXPECT_EQ(answer.error().code, Errc::CommandFailed);
   EXPECT_THAT(answer.error().text, HasSubstr("user \"alice\": authentication failed"));
 }
+TEST(Etcd, TokenOlderThanTheLastChangeOfUsers_IsRenewedOnce) {
+  std::atomic<int> tokens{0};
+  const FakeGateway gateway([&tokens](const Asked& asked) -> Answer {
+    if (asked.path == "/v3/auth/authenticate")
+      return {.body = fmt::format(R"({{"token":"token{}"}})", ++tokens)};
+    if (asked.token == "token2") return range_answer(5);
+    return {.status = 400,
+            .body = R"({"error":"etcdserver: revision of auth store is old","code":3})"};
+  });
+
+  EXPECT_TRUE(client_of({gateway.url()}, "alice")->range({.key = "/a"}));
+  EXPECT_EQ(tokens, 2);
+}
+
+TEST(Etcd, MemberThatCannotAuthenticateNow_GivesWayToTheNext) {
+  const FakeGateway lost(
+      always({.status = 503, .body = R"({"error":"etcdserver: leader changed","code":14})"}));
+  const FakeGateway gateway([](const Asked& asked) -> Answer {
+    if (asked.path == "/v3/auth/authenticate") return {.body = R"({"token":"t"})"};
+    return range_answer(5);
+  });
+
+  EXPECT_TRUE(client_of({lost.url(), gateway.url()}, "alice")->range({.key = "/a"}));
+  const auto alone = client_of({lost.url()}, "alice")->range({.key = "/a"});
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().code, Errc::System);  // it is tried again
+}
+
 
 TEST(Etcd, Watch_TellsChangesAndItsEnd) {
   const FakeGateway gateway(
