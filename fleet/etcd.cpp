@@ -62,7 +62,8 @@ bool is_old_token(const Transport::Response& response) {
 /// Another endpoint may do better. One of another cluster is nobody's to pass over: whoever has
 /// listed it has to say which of them is meant.
 bool is_worth_another(const Error& error) noexcept {
-  return error.code != Errc::CommandFailed && error.code != Errc::NotFound;
+  return error.code != Errc::CommandFailed && error.code != Errc::NotFound &&
+         error.code != Errc::DeviceFailed;
 }
 
 }  // namespace
@@ -154,8 +155,8 @@ Result<void> Etcd::authenticate() {
         code == kUnavailable || code == kDeadlineExceeded || response.status >= 500;
     return fail(is_elsewhere ? Errc::System : Errc::CommandFailed,
                 fmt::format("user \"{}\": {}", options_.user, said_of(response)));
-  PORTCULLIS_TRY_ASSIGN(token_, read_token(response.body));
   }
+  PORTCULLIS_TRY_ASSIGN(token_, read_token(response.body));
   return {};
 }
 
@@ -193,9 +194,7 @@ Result<Answer> Etcd::ask(const char* path, const std::string& body,
     }
     const std::string said = endpoint() + ": " + answer.error().text;
     if (!is_worth_another(answer.error())) return fail(answer.error().code, "etcd " + said);
-    // A cluster that is the wrong one says more than a member that does not answer.
-    if (why.text.empty() || answer.error().code == Errc::DeviceFailed)
-      why.code = answer.error().code;
+    if (why.text.empty()) why.code = answer.error().code;
     why.text += (why.text.empty() ? "etcd " : "; ") + said;
     token_.clear();
     if (watched_ == current_) end_watch();  // who does not answer tells no change

@@ -11,7 +11,11 @@
 namespace portcullis::fleet {
 namespace {
 
+/// In one transaction: etcd takes 128 operations unless it is told otherwise.
+constexpr std::size_t kMostOutcomes = 64;
 constexpr std::uint64_t kTryAgainNs = 500 * kNsPerMs;
+/// For whoever does not answer which cluster it is of.
+constexpr std::uint64_t kCompareMs = 500;
 /// A watch that ends at once, again and again, is not asked for without a pause.
 constexpr std::uint64_t kWatchAgainNs = 200 * kNsPerMs;
 /// What is left changes with every grant; whoever looks for a node can do with what it was.
@@ -99,6 +103,8 @@ Result<void> Node::join() {
     lease_ = 0;
   }
   PORTCULLIS_TRY_ASSIGN(const auto member_revision, free_member_revision());
+  // One that does not answer now is looked at when it does.
+  PORTCULLIS_TRY(etcd_->compare_endpoints(kCompareMs));
   const std::uint64_t asked_ns = now_ns();
   PORTCULLIS_TRY_ASSIGN(const auto lease, etcd_->grant_lease(options_.ttl_s));
   lease_ = lease.id;
@@ -363,31 +369,38 @@ void Node::read_changes() {
 
 void Node::fenced(std::uint64_t tenant, std::uint64_t epoch, std::uint32_t torn_down,
                   std::uint32_t fenced) {
-  unwritten_[tenant] = {.epoch = epoch,
-                        .node = memory_.node(),
-                        .incarnation = options_.about.incarnation,
-                        .torn_down = torn_down,
-                        .fenced = fenced};
+  Outcome& outcome = unwritten_[tenant];
+  unwritten_order_.erase({outcome.epoch, tenant});
+  unwritten_order_.emplace(epoch, tenant);
+  outcome = {.epoch = epoch,
+             .node = memory_.node(),
+             .incarnation = options_.about.incarnation,
+             .torn_down = torn_down,
+             .fenced = fenced};
   write_ns_ = 0;
 }
 
 /// Under this session alone: after a name has been given to another node, nobody else speaks for
-/// it.
+/// it. One transaction a turn: keepalives and fences that come do not wait for what is behind it.
 void Node::write_outcomes() {
-  while (!unwritten_.empty()) {
-    const auto& [tenant, outcome] = *unwritten_.begin();
-    const auto written = etcd_->txn(
-        {.compare = standing(),
-         .success = {Put{.key = outcome_key(tenant, options_.name), .value = json_of(outcome)}}});
-    if (written && written->has_succeeded) {
-      outcome_ = {.key = outcome_key(tenant, options_.name), .revision = written->header.revision};
-      unwritten_.erase(unwritten_.begin());
-      continue;
-    }
-    write_ns_ = now_ns() + kTryAgainNs;
-    if (written) due_ns_ = now_ns();  // something does not stand: it is looked at now
+  Txn txn{.compare = standing()};
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> written;
+  for (auto at = unwritten_order_.rbegin();
+       at != unwritten_order_.rend() && written.size() < kMostOutcomes; ++at) {
+    written.push_back(*at);
+    txn.success.emplace_back(Put{.key = outcome_key(at->second, options_.name),
+                                 .value = json_of(unwritten_.at(at->second))});
+  }
+  const auto done = etcd_->txn(txn);
+  if (done && done->has_succeeded) {
+    outcome_ = {.key = outcome_key(written.front().second, options_.name),
+                .revision = done->header.revision};
+    for (const auto& each : written) unwritten_order_.erase(each);
+    for (const auto& [epoch, tenant] : written) unwritten_.erase(tenant);
     return;
   }
+  write_ns_ = now_ns() + kTryAgainNs;
+  if (done) due_ns_ = now_ns();  // something does not stand: it is looked at now
 }
 
 /// One tenant's: a fence that comes meanwhile is heard of between two of them.

@@ -19,7 +19,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -106,6 +108,7 @@ class Node {
   /// Once in a while, so that whoever puts etcd back has put back the name as well.
   void renew_name();
   void read_changes();
+  /// Of the newest fences, as many as one transaction takes.
   void write_outcomes();
   void write_offer();
   void settle_a_share();
@@ -142,6 +145,8 @@ class Node {
   std::map<std::uint64_t, std::uint64_t> epochs_;  // by tenant: those that were told
   std::uint64_t strange_keys_ = 0;                 // below those of epochs: the first is told
   std::map<std::uint64_t, Outcome> unwritten_;     // by tenant
+  /// Epoch and tenant of each of them: the newest fence is answered first.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> unwritten_order_;
   std::uint64_t write_ns_ = 0;                     // not before then
   std::map<std::uint64_t, std::uint64_t> quotas_;  // by tenant: their revisions that were told
   Shares shares_;

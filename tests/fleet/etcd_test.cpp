@@ -152,6 +152,16 @@ TEST(Etcd, EndpointsOfTwoClusters_TheFirstAnswerDecides) {
   EXPECT_EQ(txn.error().code, Errc::DeviceFailed);
 }
 
+TEST(Etcd, EndpointOfAnotherClusterInTheList_IsNotPassedOver) {
+  const FakeGateway other(always(range_answer(5, 0xdef)));
+  const FakeGateway gateway(always(range_answer(5)));
+  const auto etcd = client_of({other.url(), gateway.url()});
+  etcd->expect(kCluster, 1);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(etcd->range({.key = "/a"}));
+
+  EXPECT_TRUE(gateway.asked().empty());
+}
+
 TEST(Etcd, StoreThatHasGoneBack_IsNotBelieved) {
   const FakeGateway gateway(always(range_answer(5)));
   const auto etcd = client_of({gateway.url()});
@@ -211,16 +221,6 @@ TEST(Etcd, User_SendsItsTokenAndRenewsItOnce) {
   EXPECT_EQ(gateway.asked()[0].body, R"({"name":"alice","password":"alice"})");
 }
 
-TEST(Etcd, WrongPassword_SaysWhoseItIs) {
-  const FakeGateway gateway(always(
-      {.status = 400,
-       .body = R"({"error":"authentication failed, invalid user ID or password","code":3})"}));
-  const auto answer = client_of({gateway.url()}, "alice")->range({.key = "/a"});
-
-  ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().code, Errc::CommandFailed);
-  EXPECT_THAT(answer.error().text, HasSubstr("user \"alice\": authentication failed"));
-}
 TEST(Etcd, TokenOlderThanTheLastChangeOfUsers_IsRenewedOnce) {
   std::atomic<int> tokens{0};
   const FakeGateway gateway([&tokens](const Asked& asked) -> Answer {
@@ -249,6 +249,16 @@ TEST(Etcd, MemberThatCannotAuthenticateNow_GivesWayToTheNext) {
   EXPECT_EQ(alone.error().code, Errc::System);  // it is tried again
 }
 
+TEST(Etcd, WrongPassword_SaysWhoseItIs) {
+  const FakeGateway gateway(always(
+      {.status = 400,
+       .body = R"({"error":"authentication failed, invalid user ID or password","code":3})"}));
+  const auto answer = client_of({gateway.url()}, "alice")->range({.key = "/a"});
+
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Errc::CommandFailed);
+  EXPECT_THAT(answer.error().text, HasSubstr("user \"alice\": authentication failed"));
+}
 
 TEST(Etcd, Watch_TellsChangesAndItsEnd) {
   const FakeGateway gateway(

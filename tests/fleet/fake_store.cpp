@@ -52,8 +52,10 @@ FakeStore::FakeStore()
     : gateway_(std::make_unique<FakeGateway>(
           [this](const FakeGateway::Asked& asked) { return answer(asked); })) {}
 
-std::unique_ptr<Etcd> FakeStore::client() const {
-  return *Etcd::create({.endpoints = {gateway_->url()}, .deadline_ms = 60'000});
+std::unique_ptr<Etcd> FakeStore::client(const std::vector<std::string>& others) const {
+  std::vector<std::string> endpoints{gateway_->url()};
+  endpoints.insert(endpoints.end(), others.begin(), others.end());
+  return *Etcd::create({.endpoints = std::move(endpoints), .deadline_ms = 60'000});
 }
 
 std::uint64_t FakeStore::put(const std::string& key, const std::string& value) {

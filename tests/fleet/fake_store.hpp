@@ -41,7 +41,8 @@ class FakeStore {
   FakeStore& operator=(const FakeStore&) = delete;
   ~FakeStore() = default;
 
-  [[nodiscard]] std::unique_ptr<Etcd> client() const;
+  /// With other endpoints behind its own.
+  [[nodiscard]] std::unique_ptr<Etcd> client(const std::vector<std::string>& others = {}) const;
   /// Its revision.
   std::uint64_t put(const std::string& key, const std::string& value);
   void erase(const std::string& key);

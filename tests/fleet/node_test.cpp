@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace portcullis::fleet {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -43,9 +45,9 @@ class NodeTest : public testing::Test {
     listener.log = [this](std::string_view line) {
       if (log) log(line);
     };
-    listener.fence = [](std::uint64_t, std::uint64_t) {};
+    listener.fence = [this](std::uint64_t tenant, std::uint64_t) { told.insert(tenant); };
     listener.share = [this](const ShareIs& is) { share = is; };
-    node = *Node::create(store.client(), *NodeMemory::open(folder + "/node"), {.name = name},
+    node = *Node::create(store.client(others), *NodeMemory::open(folder + "/node"), {.name = name},
                          std::move(listener), Clock::simulated(&NodeTest::now, this));
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
@@ -83,8 +85,10 @@ class NodeTest : public testing::Test {
   std::uint64_t now_ns = kNsPerSecond;
   UniqueFd wake{::eventfd(1, EFD_CLOEXEC)};  // readable: no wait takes time
   FakeStore store;
+  std::vector<std::string> others;  // endpoints
   bool lives = false;
   std::string why;
+  std::set<std::uint64_t> told;  // tenants to be fenced
   LogSink log;
   std::optional<ShareIs> share;
   std::unique_ptr<Node> node;
@@ -298,6 +302,56 @@ TEST_F(NodeTest, KeysThatAreNoTenants_AreOneLine) {
   pass(20);
 
   EXPECT_THAT(lines, Contains(HasSubstr("/portcullis/epochs/x y  that is no")).Times(1));
+}
+
+TEST_F(NodeTest, NumberThatStandsForEveryTenant_FencesNobodyAndIsOneLine) {
+  std::vector<std::string> lines;
+  log = [&](std::string_view line) { lines.emplace_back(line); };
+  store.put(std::string(kEpochs) + "18446744073709551615", "x");
+  store.put(epoch_key(kTenant), "x");
+  pass(20);
+
+  EXPECT_THAT(told, ElementsAre(kTenant));
+  EXPECT_THAT(lines, Contains(HasSubstr("18446744073709551615 that is no")).Times(1));
+}
+
+TEST_F(NodeTest, EndpointOfAnotherCluster_NothingIsGranted) {
+  const FakeGateway other([](const FakeGateway::Asked&) -> FakeGateway::Answer {
+    return {.body = R"({"header":{"cluster_id":"99","revision":"5"}})"};
+  });
+  others = {other.url()};
+  start();
+  pass(20);
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(why, HasSubstr("endpoints of one cluster are accepted"));
+  EXPECT_FALSE(store.get(session_key("a")));
+}
+
+TEST_F(NodeTest, BacklogOfOutcomes_IsWrittenManyAtATimeAndKeepsNothingWaiting) {
+  pass(1);
+  for (std::uint64_t tenant = 100; tenant < 300; ++tenant) node->fenced(tenant, 10, 1, 0);
+  const std::uint64_t before = store.writes();
+  node->work(wake.get());
+  EXPECT_EQ(store.writes(), before + 1);
+  node->fenced(50, 20, 1, 0);  // a fence that comes meanwhile
+  node->work(wake.get());
+  EXPECT_TRUE(store.get(outcome_key(50, "a")));
+  EXPECT_FALSE(store.get(outcome_key(100, "a")));
+  pass(5);
+
+  EXPECT_TRUE(store.get(outcome_key(100, "a")));
+  EXPECT_TRUE(store.get(outcome_key(299, "a")));
+  EXPECT_LE(store.writes(), before + 5);
+}
+
+TEST_F(NodeTest, TenantThatIsFencedTwiceBeforeItIsWritten_HasTheLaterEpoch) {
+  pass(1);
+  node->fenced(kTenant, 10, 1, 0);
+  node->fenced(kTenant, 20, 2, 0);
+  pass(5);
+
+  EXPECT_THAT(store.get(outcome_key(kTenant, "a"))->value, HasSubstr("\"epoch\":20"));
 }
 
 TEST_F(NodeTest, SessionThatIsKept_KeepsItsShare) {
