@@ -29,6 +29,7 @@ class Builder {
   explicit Builder(const RingOptions& options) : options_(options) {
     ring_.topology.name = options.is_clockwise ? "clockwise-ring" : "ring";
     ring_.topology.units = {.time_s = 1e-6, .data_bytes = kBytes};
+    ring_.topology.priorities = {0};  // that of servers, loads and guests
     like_.capacity = options.gbps * kKbPerUs;
     like_.delay = options.delay_us;
     like_.xoff = options.xoff_kb;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace portcullis::pfc {
@@ -14,6 +15,15 @@ NodeId Topology::add_node(std::string node_name, NodeKind kind) {
   node.kind = kind;
   nodes.push_back(std::move(node));
   return static_cast<NodeId>(nodes.size() - 1);
+}
+
+std::vector<std::uint32_t> carried_priorities(const Topology& topology) {
+  std::set<std::uint32_t> carried(topology.priorities.begin(), topology.priorities.end());
+  for (std::uint32_t any = 0; any < kPriorities; ++any)
+    if (topology.priorities.empty() && !topology.routes.empty()) carried.insert(any);
+  for (const Flow& flow : topology.flows) carried.insert(flow.priority);
+  for (const Rewrite& rewrite : topology.rewrites) carried.insert({rewrite.was, rewrite.becomes});
+  return {carried.begin(), carried.end()};
 }
 
 LinkId Topology::add_link(NodeId from, NodeId to, const Link& like) {

@@ -122,6 +122,8 @@ struct Topology {
   std::vector<Flow> flows;
   std::vector<Route> routes;
   std::vector<Rewrite> rewrites;  // one for a turn and a priority
+  /// Data begins in no others, that of flows included; empty: nobody has said so.
+  std::vector<std::uint32_t> priorities;
 
   NodeId add_node(std::string node_name, NodeKind kind);
   /// A link named "FROM-TO".
@@ -131,6 +133,11 @@ struct Topology {
   [[nodiscard]] Result<void> add_flow(std::string flow_name, const std::vector<NodeId>& path,
                                       Source source = {});
 };
+
+/// In which data may take links, ascending: those of Topology::priorities, or, where nobody has
+/// said, all with routes, for these permit data in any, and those of flows without; and what is
+/// rewritten.
+[[nodiscard]] std::vector<std::uint32_t> carried_priorities(const Topology& topology);
 
 /// Names and neighbours of a topology that does not change meanwhile.
 class TopologyIndex {
@@ -155,9 +162,9 @@ class TopologyIndex {
 
 /// What is wrong with a topology, and where.
 struct TopologyProblem {
-  enum class Part : std::uint8_t { Units, Node, Link, Flow, Route, Rewrite };
+  enum class Part : std::uint8_t { Units, Node, Link, Flow, Route, Rewrite, Priority };
   Part part = Part::Units;
-  std::size_t index = 0;    // in nodes, links, flows, routes or rewrites
+  std::size_t index = 0;    // in nodes, links, flows, routes, rewrites or priorities
   std::string_view member;  // as JSON spells it
   std::string text;         // the value and what is accepted
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -26,6 +27,8 @@ class Checker {
 
   Problem run() {
     if (auto problem = units()) return problem;
+    for (at_ = 0; at_ < topology_.priorities.size(); ++at_)
+      if (auto problem = priority(topology_.priorities[at_])) return problem;
     for (at_ = 0; at_ < topology_.nodes.size(); ++at_)
       if (auto problem = node(topology_.nodes[at_])) return problem;
     names_.clear();
@@ -74,6 +77,17 @@ class Checker {
   Problem units() const {
     if (auto problem = positive(Part::Units, "time_s", topology_.units.time_s)) return problem;
     return positive(Part::Units, "data_bytes", topology_.units.data_bytes);
+  }
+
+  Problem priority(std::uint32_t priority) const {
+    if (priority >= kPriorities)
+      return bad(Part::Priority, "",
+                 fmt::format("{}; 0 to {} is accepted", priority, kPriorities - 1));
+    if (at_ > 0 && priority <= topology_.priorities[at_ - 1])
+      return bad(Part::Priority, "",
+                 fmt::format("{} behind {}; priorities that ascend are accepted", priority,
+                             topology_.priorities[at_ - 1]));
+    return std::nullopt;
   }
 
   Problem name(Part part, const std::string& value) {
@@ -157,6 +171,11 @@ class Checker {
     if (flow.priority >= kPriorities)
       return bad(Part::Flow, "priority",
                  fmt::format("{}; 0 to {} is accepted", flow.priority, kPriorities - 1));
+    const auto& all = topology_.priorities;
+    if (!all.empty() && std::ranges::find(all, flow.priority) == all.end())
+      return bad(Part::Flow, "priority",
+                 fmt::format("{}; one of the fabric's \"priorities\", {}, is accepted",
+                             flow.priority, fmt::join(all, ", ")));
     if (auto problem = path(flow)) return problem;
     return source(flow.source);
   }
@@ -243,6 +262,9 @@ Result<void> check(const Topology& topology) {
   constexpr std::array kParts = {"units", "nodes", "links", "flows", "routes", "rewrites"};
   if (problem->part == Part::Units)
     return fail(Errc::InvalidArgument, fmt::format("units.{}: {}", problem->member, problem->text));
+  if (problem->part == Part::Priority)
+    return fail(Errc::InvalidArgument,
+                fmt::format("priorities[{}]: {}", problem->index, problem->text));
   return fail(Errc::InvalidArgument,
               fmt::format("{}[{}].{}: {}", kParts[static_cast<std::size_t>(problem->part)],
                           problem->index, problem->member, problem->text));

@@ -15,7 +15,8 @@
 namespace portcullis::pfc {
 namespace {
 
-constexpr std::string_view kTop = "name, units, defaults, nodes, links, flows, routes, rewrites";
+constexpr std::string_view kTop =
+    "name, units, priorities, defaults, nodes, links, flows, routes, rewrites";
 constexpr std::string_view kUnits = "time_s, data_bytes";
 constexpr std::string_view kDefaults = "capacity, delay, xoff, xon, buffer";
 constexpr std::string_view kNode = "name, kind, shared_buffer, alpha, x, y";
@@ -32,6 +33,7 @@ class TopologyReader {
     PORTCULLIS_TRY(top_.expect_object(kTop));
     PORTCULLIS_TRY(top_.read("name", topology_.name));
     PORTCULLIS_TRY(units());
+    PORTCULLIS_TRY(priorities());
     PORTCULLIS_TRY(thresholds(top_, "defaults", defaults_));
     PORTCULLIS_TRY(each("nodes", &TopologyReader::node));
     if (topology_.nodes.empty())
@@ -65,6 +67,8 @@ class TopologyReader {
     if (!problem) return {};
     JsonCursor at = top_;
     if (problem->part == Part::Units && top_.has("units")) at = top_.at("units");
+    if (problem->part == Part::Priority)
+      return top_.at("priorities").item(problem->index).bad(problem->text);
     if (problem->part == Part::Node) at = top_.at("nodes").item(problem->index);
     if (problem->part == Part::Link) at = top_.at("links").item(link_items_[problem->index]);
     if (problem->part == Part::Flow) at = top_.at("flows").item(problem->index);
@@ -80,6 +84,18 @@ class TopologyReader {
     PORTCULLIS_TRY(units.expect_object(kUnits));
     PORTCULLIS_TRY(units.read("time_s", topology_.units.time_s));
     return units.read("data_bytes", topology_.units.data_bytes);
+  }
+
+  Result<void> priorities() {
+    if (!top_.has("priorities")) return {};
+    const JsonCursor list = top_.at("priorities");
+    PORTCULLIS_TRY(list.expect_array());
+    if (list.size() == 0) return list.bad("none; at least one is accepted");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      PORTCULLIS_TRY_ASSIGN(const std::uint32_t one, list.item(i).count(kPriorities - 1));
+      topology_.priorities.push_back(one);
+    }
+    return {};
   }
 
   /// An xoff without xon moves xon with it: no hysteresis unless asked for.

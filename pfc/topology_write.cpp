@@ -238,6 +238,8 @@ std::string to_json(const Topology& topology) {
   const Ordered units = {{"time_s", topology.units.time_s},
                          {"data_bytes", topology.units.data_bytes}};
   text += ",\n  \"units\": " + units.dump();
+  if (!topology.priorities.empty())
+    text += ",\n  \"priorities\": " + Ordered(topology.priorities).dump();
   const Link common = common_link(topology);
   Ordered defaults = {{"capacity", common.capacity}, {"delay", common.delay}};
   put_limit(defaults, "xoff", common.xoff);

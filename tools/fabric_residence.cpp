@@ -2,6 +2,7 @@
 #include "tools/fabric_residence.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,25 +20,35 @@ using pfc::bound::kLeastRoceFrame;
 
 constexpr std::uint64_t kMostMs = 3'600'000;  // as Options::residence_ms of a LeaseManager
 
-Result<pfc::Topology> read_fabric(const std::string& path) {
+Result<pfc::Topology> read_fabric(const FabricOptions& options) {
   constexpr std::size_t kMostBytes = std::size_t{1} << 32U;
-  auto text = program::read_input(path, kMostBytes);
+  auto text = program::read_input(options.file, kMostBytes);
   if (!text) return fail(Errc::InvalidArgument, "--fabric " + text.error().text);
-  PORTCULLIS_TRY_ASSIGN(auto topology, pfc::parse_topology(*text, path));
+  PORTCULLIS_TRY_ASSIGN(auto topology, pfc::parse_topology(*text, options.file));
   if (topology.routes.empty())
     return fail(Errc::InvalidArgument,
                 fmt::format("{}: routes: none, and nothing bounds data that is none of its flows; "
                             "the routes of the fabric are accepted",
-                            path));
+                            options.file));
+  const auto taken = pfc::bound::take_priorities(topology, options.priorities);
+  if (!taken) return fail(Errc::InvalidArgument, "--fabric-priorities: " + taken.error().text);
+  const auto carried = pfc::carried_priorities(topology);
+  if (options.own_priority && std::ranges::find(carried, *options.own_priority) == carried.end())
+    return fail(Errc::InvalidArgument,
+                fmt::format("--priority {}: data of {} comes in {} alone; one of them, or more "
+                            "--fabric-priorities, are accepted",
+                            *options.own_priority, options.file, fmt::join(carried, ", ")));
   return topology;
 }
 
 /// For frames up to the largest MTU: an ACK is one of the least, and some are always under way.
-Result<pfc::bound::ResidenceBound> bound_of(const pfc::Topology& topology, double watchdog_ms) {
+Result<pfc::bound::ResidenceBound> bound_of(const pfc::Topology& topology,
+                                            const FabricOptions& options) {
   pfc::bound::BoundOptions wanted;
   wanted.pause.packet_bytes = kLargestRoceFrame;
   wanted.pause.least_bytes = kLeastRoceFrame;
-  if (watchdog_ms > 0) wanted.watchdog_ps = watchdog_ms * 1e9;
+  wanted.pause.response_ps = options.response_us * 1e6;
+  if (options.watchdog_ms > 0) wanted.watchdog_ps = options.watchdog_ms * 1e9;
   return pfc::bound::bound_residence(topology, wanted);
 }
 
@@ -50,40 +61,94 @@ std::string why_none(const pfc::Topology& topology, const pfc::bound::ResidenceB
   return bound.circle.empty() ? bound.reason : pfc::bound::circle_text(topology, bound);
 }
 
-/// Microseconds between two packets of a host that sends the shortest ones there are.
-double least_gap_us(const pfc::Topology& topology) {
-  double fastest = 0;
-  for (const pfc::Link& link : topology.links)
-    if (topology.nodes[link.from].kind == pfc::NodeKind::Host)
-      fastest = std::max(fastest, link.capacity);
-  return kLeastRoceFrame / topology.units.data_bytes / fastest * topology.units.time_s * 1e6;
+/// For what the bound holds, behind "after it was sent".
+std::string conditions(const FabricOptions& options, const pfc::bound::ResidenceBound& bound) {
+  return fmt::format(", {}, if hosts take what arrives and senders heed a PAUSE after {:g} us{}",
+                     pfc::bound::priorities_text(bound), options.response_us,
+                     options.watchdog_ms > 0 ? ", with its watchdogs" : "");
+}
+
+/// What the user may have meant otherwise, behind the rest of a line.
+std::string notes(const pfc::Topology& topology) {
+  std::string text;
+  if (topology.priorities.empty())
+    text +=
+        "; --fabric-priorities, or \"priorities\" of the fabric, may say that data comes in fewer";
+  if (const std::string delays = pfc::bound::delays_note(topology); !delays.empty())
+    text += "; " + delays;
+  return text;
+}
+
+/// Packets of a host that sends the shortest ones there are, over all of its links.
+struct Sent {
+  double most = 0;
+  double gap_us = 0;  // between two, on the average
+  std::size_t links = 0;
+};
+
+Sent most_sent(const pfc::Topology& topology, double within_us) {
+  const auto is_host = [](const pfc::Node& node) { return node.kind == pfc::NodeKind::Host; };
+  const bool has_hosts = std::ranges::any_of(topology.nodes, is_host);
+  const double us = kLeastRoceFrame / topology.units.data_bytes * topology.units.time_s * 1e6;
+  std::vector<Sent> by_node(topology.nodes.size());
+  std::vector<double> rates(topology.nodes.size(), 0);
+  for (const pfc::Link& link : topology.links) {
+    if (has_hosts && !is_host(topology.nodes[link.from])) continue;
+    Sent& sent = by_node[link.from];
+    sent.most += std::floor(within_us * link.capacity / us) + 1;
+    sent.gap_us = us / (rates[link.from] += link.capacity);
+    ++sent.links;
+  }
+  return *std::ranges::max_element(by_node, {}, &Sent::most);
 }
 
 }  // namespace
 
 Result<LatePackets> late_packets(const FabricOptions& options, const GivingUp& client) {
-  PORTCULLIS_TRY_ASSIGN(const pfc::Topology topology, read_fabric(options.file));
-  PORTCULLIS_TRY_ASSIGN(const auto bound, bound_of(topology, options.watchdog_ms));
+  PORTCULLIS_TRY_ASSIGN(const pfc::Topology topology, read_fabric(options));
+  PORTCULLIS_TRY_ASSIGN(const auto bound, bound_of(topology, options));
   const double us = bound.most * topology.units.time_s * 1e6;
   if (!std::isfinite(us))
     return LatePackets{client.packets,
                        fmt::format("no bound on how late a packet of {} may be: {}",
                                    name_of(topology, options), why_none(topology, bound))};
-  std::string text = fmt::format(
-      "a packet of {} arrives at most {:.6g} us after it was sent, if hosts take what arrives{}",
-      name_of(topology, options), us, options.watchdog_ms > 0 ? ", with its watchdogs" : "");
+  std::string text = fmt::format("a packet of {} arrives at most {:.6g} us after it was sent{}",
+                                 name_of(topology, options), us, conditions(options, bound));
   if (us <= client.after_us)
-    return LatePackets{0, fmt::format("{}; who gives up {:.6g} us after its last one has none out",
-                                      text, client.after_us)};
-  const double gap = least_gap_us(topology);
-  const double many = std::floor((us - client.after_us) / gap) + 1;
+    return LatePackets{
+        0, fmt::format("{}; who gives up {:.6g} us after its last one has none out{}", text,
+                       client.after_us, notes(topology))};
+  const Sent sent = most_sent(topology, us - client.after_us);
   constexpr double kCountable = 1e18;
-  const auto most = static_cast<std::uint64_t>(std::min(many, kCountable));
+  const auto most = static_cast<std::uint64_t>(std::min(sent.most, kCountable));
   return LatePackets{
       std::min(most, client.packets.value_or(most)),
       fmt::format("{}; in the {:.6g} us that this is longer than {:.6g} us a host sends {} packets "
-                  "at most, one in {:.6g} us",
-                  text, us - client.after_us, client.after_us, most, gap)};
+                  "at most, one in {:.6g} us{}{}",
+                  text, us - client.after_us, client.after_us, most, sent.gap_us,
+                  sent.links > 1 ? fmt::format(" over its {} links", sent.links) : "",
+                  notes(topology))};
+}
+
+void add_bound_options(CLI::App& app, CLI::Option* fabric, FabricOptions& options) {
+  app.add_option("--fabric-priorities", options.priorities,
+                 "data comes in these alone, as 0,3 (default: \"priorities\" of the fabric, and\n"
+                 "where it has none any of the 8)")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->needs(fabric);
+  app.add_option("--fabric-watchdog-ms", options.watchdog_ms,
+                 "its switches drop a queue that has been paused for so long, polling included")
+      ->type_name("MS")
+      ->check(CLI::Range(0.0, 3.6e6))
+      ->needs(fabric);
+  app.add_option("--response-us", options.response_us,
+                 "from a PAUSE frame's end until its sender heeds it")
+      ->type_name("US")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str()
+      ->needs(fabric);
 }
 
 void add_fabric_options(CLI::App& app, FabricOptions& options) {
@@ -93,11 +158,7 @@ void add_fabric_options(CLI::App& app, FabricOptions& options) {
              "the lossless fabric as pfc-deadlock reads it: a queue pair's number rests for\n"
              "as long as a packet may be late there")
           ->type_name("FILE");
-  app.add_option("--fabric-watchdog-ms", options.watchdog_ms,
-                 "its switches drop a queue that has been paused for so long, polling included")
-      ->type_name("MS")
-      ->check(CLI::Range(0.0, 3.6e6))
-      ->needs(fabric);
+  add_bound_options(app, fabric, options);
   app.add_option("--residence-ms", options.told_ms,
                  "rest at least for so long; stands in for a bound that the fabric does not have")
       ->type_name("MS")
@@ -109,8 +170,8 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
     if (options.told_ms == 0) return FabricResidence{0, "no fabric was given, GRACE alone counts"};
     return FabricResidence{options.told_ms, fmt::format("{} ms, as told", options.told_ms)};
   }
-  PORTCULLIS_TRY_ASSIGN(const pfc::Topology topology, read_fabric(options.file));
-  PORTCULLIS_TRY_ASSIGN(const auto bound, bound_of(topology, options.watchdog_ms));
+  PORTCULLIS_TRY_ASSIGN(const pfc::Topology topology, read_fabric(options));
+  PORTCULLIS_TRY_ASSIGN(const auto bound, bound_of(topology, options));
   const double ms = std::ceil(bound.most * topology.units.time_s * 1e3);
   if (!std::isfinite(ms)) {
     const std::string why = why_none(topology, bound);
@@ -125,8 +186,9 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
   }
   if (ms > static_cast<double>(kMostMs))
     return fail(Errc::InvalidArgument,
-                fmt::format("--fabric {}: a packet may be {:g} ms late; at most {} are accepted",
-                            options.file, ms, kMostMs));
+                fmt::format("--fabric {}: a packet {} may be {:g} ms late; at most {} are "
+                            "accepted, which fewer --fabric-priorities may give",
+                            options.file, pfc::bound::priorities_text(bound), ms, kMostMs));
   const auto found = static_cast<std::uint64_t>(ms);
   std::string dropped;
   if (const auto& ends = bound.dead_ends; ends.count > 0)
@@ -136,10 +198,9 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
   return FabricResidence{
       std::max(found, options.told_ms),
       fmt::format("{} ms: in {} a packet of {} to {} bytes comes at most {} ms after it was "
-                  "sent{}, if hosts take what arrives{}",
+                  "sent{}{}{}",
                   std::max(found, options.told_ms), name_of(topology, options), kLeastRoceFrame,
-                  kLargestRoceFrame, found, options.watchdog_ms > 0 ? ", with its watchdogs" : "",
-                  dropped)};
+                  kLargestRoceFrame, found, conditions(options, bound), dropped, notes(topology))};
 }
 
 }  // namespace portcullis::tools

@@ -40,7 +40,8 @@ struct FlowBound {
 };
 
 /// From the first bit that leaves the source to the last that arrives, if hosts take what arrives
-/// and buffers serve in the order of arrival.
+/// and buffers serve in the order of arrival; for data in those priorities that "priorities" of the
+/// fabric names, else in any where it has routes, and in those of its flows where it has none.
 struct ResidenceBound {
   std::optional<double> most_us;    // of all; what a lease's queue pair number has to outlive
   std::vector<FlowBound> flows;     // in the order of the fabric

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
-#include "pfc/cbd/dependencies.hpp"
 #include "pfc/cbd/routing.hpp"
 
 namespace portcullis::pfc::bound {
@@ -16,15 +14,6 @@ namespace {
 /// Of a quotient or difference of two that are infinite: a NaN would drop out of every maximum.
 double or_unlimited(double value) { return std::isnan(value) ? kUnlimited : value; }
 
-/// That data has somewhere; routes carry it in any that is rewritten.
-std::size_t priorities_in_use(const Topology& topology) {
-  if (topology.rewrites.empty()) return cbd::priorities_of(topology).size();
-  std::set<std::uint32_t> used;
-  for (const Flow& flow : topology.flows) used.insert(flow.priority);
-  for (const Rewrite& rewrite : topology.rewrites) used.insert({rewrite.was, rewrite.becomes});
-  return used.size();
-}
-
 }  // namespace
 
 PauseTimes::PauseTimes(const Topology& topology, const PauseModel& model,
@@ -32,7 +21,7 @@ PauseTimes::PauseTimes(const Topology& topology, const PauseModel& model,
     : topology_(topology),
       model_(model),
       least_bytes_(model.least_bytes == 0 ? model.packet_bytes : model.least_bytes),
-      priorities_(priorities_in_use(topology)),
+      priorities_(carried_priorities(topology).size()),
       links_(topology.links.size()) {
   const double ps_per_time = topology.units.time_s * 1e12;
   for (LinkId id = 0; id < links_.size(); ++id) {

@@ -2,6 +2,7 @@
 #include "pfc/bound/residence_bound.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -73,6 +74,10 @@ class Bounder {
 
   /// Each priority by itself; all of them at once where one becomes another.
   Result<ResidenceBound> run(const std::vector<std::uint32_t>& priorities) {
+    bound_.carried = carried_priorities(topology_);
+    // Without flows of its own a priority takes fewer turns than one with them, and is no later.
+    const bool is_for_all = a_link_ == 1 && !topology_.routes.empty();
+    bound_.begins = is_for_all ? bound_.carried : priorities;
     std::vector<Data> all = data_of(priorities);
     times_.emplace(topology_, options_.pause, can_close(all));
     for (Data& data : all) {
@@ -306,6 +311,23 @@ class Bounder {
   ResidenceBound bound_;
 };
 
+/// Those in which data begins that is bounded by itself: where none is rewritten one without flows
+/// stands for all such.
+Result<std::vector<std::uint32_t>> beginnings(const Topology& topology) {
+  PORTCULLIS_TRY_ASSIGN(std::vector<std::uint32_t> begins,
+                        cbd::check_question(topology, {}, cbd::Traffic::All));
+  if (topology.rewrites.empty() || topology.routes.empty()) return begins;
+  begins.insert(begins.end(), topology.priorities.begin(), topology.priorities.end());
+  std::ranges::sort(begins);
+  begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+  return begins;
+}
+
+std::string listed(const std::vector<std::uint32_t>& priorities) {
+  return fmt::format("{} {}", priorities.size() == 1 ? "priority" : "priorities",
+                     fmt::join(priorities, ", "));
+}
+
 /// A fabric through which no packet of that size comes has no bound that says anything.
 Result<void> check_rooms(const Topology& topology, std::uint32_t packet_bytes) {
   for (const Link& link : topology.links) {
@@ -337,6 +359,32 @@ std::string circle_text(const Topology& topology, const ResidenceBound& bound) {
   return text;
 }
 
+Result<void> take_priorities(Topology& topology, std::vector<std::uint32_t> priorities) {
+  if (priorities.empty()) return {};
+  std::ranges::sort(priorities);
+  priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
+  topology.priorities = std::move(priorities);
+  return check(topology);
+}
+
+/// Importers that are told no delays leave them at 0.
+std::string delays_note(const Topology& topology) {
+  const auto has_none = [](const Link& link) { return link.delay == 0; };
+  const auto without = static_cast<std::size_t>(std::ranges::count_if(topology.links, has_none));
+  if (without == 0) return "";
+  return fmt::format(
+      "{} of {} links have delay 0: what cables and pipelines take there is in no figure above; "
+      "\"delay\" of links, or of defaults, is accepted",
+      without, topology.links.size());
+}
+
+std::string priorities_text(const ResidenceBound& bound) {
+  if (bound.begins.size() == kPriorities) return "in any priority";
+  if (bound.begins == bound.carried) return fmt::format("in {} alone", listed(bound.begins));
+  return fmt::format("in {} with data of {} on the links", listed(bound.begins),
+                     bound.carried.size() == kPriorities ? "any" : listed(bound.carried));
+}
+
 Result<ResidenceBound> bound_residence(const Topology& topology, const BoundOptions& options) {
   if (options.pause.packet_bytes == 0)
     return fail(Errc::InvalidArgument, "packets of 0 bytes; 1 or more are accepted");
@@ -345,8 +393,7 @@ Result<ResidenceBound> bound_residence(const Topology& topology, const BoundOpti
                 fmt::format("a smallest packet of {} bytes; at most the largest, {}, is accepted",
                             options.pause.least_bytes, options.pause.packet_bytes));
   PORTCULLIS_TRY(check_rooms(topology, options.pause.packet_bytes));
-  PORTCULLIS_TRY_ASSIGN(const std::vector<std::uint32_t> priorities,
-                        cbd::check_question(topology, {}, cbd::Traffic::All));
+  PORTCULLIS_TRY_ASSIGN(const std::vector<std::uint32_t> priorities, beginnings(topology));
   return Bounder(topology, options).run(priorities);
 }
 

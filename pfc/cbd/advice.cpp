@@ -21,6 +21,7 @@ class Adviser {
         priorities_(priorities),
         traffic_(traffic) {
     used_.insert(priorities.begin(), priorities.end());
+    used_.insert(topology.priorities.begin(), topology.priorities.end());
     for (const Flow& flow : topology.flows) used_.insert(flow.priority);
     for (const Rewrite& rewrite : topology.rewrites) used_.insert(rewrite.becomes);
     for (std::uint32_t priority = 0; priority < kPriorities; ++priority)

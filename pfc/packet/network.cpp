@@ -2,6 +2,7 @@
 #include "pfc/packet/network.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -282,6 +283,12 @@ class Compiler {
     const std::string name =
         fmt::format("message from {} to {}", topology_.nodes[message.from].name,
                     topology_.nodes[message.to].name);
+    const auto& said = topology_.priorities;
+    if (!said.empty() && std::ranges::find(said, message.priority) == said.end())
+      return bad(
+          fmt::format("{} in priority {}; one of the fabric's \"priorities\", {}, is "
+                      "accepted",
+                      name, message.priority, fmt::join(said, ", ")));
     Flow flow;
     flow.from = message.from;
     flow.to = message.to;

@@ -67,8 +67,10 @@ TEST(LateProgram, PrintsTheNumberAndWhereItComesFrom) {
   command.client.after_us = 67'000;
   EXPECT_EQ(run_late(command, console.io), kExitFine);
   EXPECT_EQ(console.out.str(), "0\n");
-  EXPECT_THAT(console.err.str(), HasSubstr("us after it was sent, if hosts take what arrives; who "
-                                           "gives up 67000 us after its last one has none out"));
+  EXPECT_THAT(console.err.str(),
+              HasSubstr("us after it was sent, in any priority, if hosts take what "
+                        "arrives and senders heed a PAUSE after 0 us; who "
+                        "gives up 67000 us after its last one has none out"));
 }
 
 TEST(LateProgram, MoreThanAreTried_AreToldToBeMore) {

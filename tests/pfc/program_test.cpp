@@ -409,9 +409,24 @@ TEST(Residence, Verdict_IsABoundAndAStatus) {
   EXPECT_THAT(outcome.out, StartsWith("flow,bound_us,transit_us,median_us,p99_us,longest_us,"));
   EXPECT_THAT(outcome.err,
               AllOf(StartsWith("bound: a packet of 1000 bytes arrives at most "),
-                    HasSubstr("whatever packets of that size are sent and when, if hosts take "
-                              "what arrives; "),
+                    HasSubstr("whatever packets of that size are sent and when, in priority 0 "
+                              "alone, if hosts take what arrives; "),
                     HasSubstr("in the one run that was observed, up to 400 us, 16.4 us at most")));
+}
+
+TEST(Residence, RoutesWithoutAPriority_AreBoundedInAnyAndSaidToBe) {
+  const std::string path = ::testing::TempDir() + "residence_of_any_priority.json";
+  std::ofstream(path) << run_pfc_deadlock({"topology", "leaf-spine:2,1,1", "--json"}).out;
+  const Outcome any = run_pfc_deadlock({"residence", path});
+  EXPECT_THAT(any.err, AllOf(HasSubstr("sent and when, in any priority, if"),
+                             HasSubstr("any of the 8 may hold the links: --priorities, or")));
+  const Outcome some = run_pfc_deadlock({"residence", path, "--priorities", "3,4"});
+  EXPECT_THAT(some.err, AllOf(HasSubstr("sent and when, in priorities 3, 4 alone, if"),
+                              Not(HasSubstr("may hold the links"))));
+  EXPECT_LT(bound_us({path, "--priorities", "3,4"}), bound_us({path}));
+  const Outcome bad = run_pfc_deadlock({"residence", path, "--priorities", "9"});
+  EXPECT_EQ(bad.status, 2);
+  EXPECT_THAT(bad.err, HasSubstr("priorities[0]: 9; 0 to 7 is accepted"));
 }
 
 TEST(Residence, SmallerPackets_AreAskedForAndSaid) {

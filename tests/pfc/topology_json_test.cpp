@@ -261,6 +261,13 @@ TEST(TopologyJson, Rewrites_AreReadBackAsTheyWere) {
   EXPECT_EQ(again->rewrites[0].becomes, 4u);
 }
 
+TEST(TopologyJson, Priorities_AreReadBackAsTheyWere) {
+  const auto topology =
+      parse_topology(damaged("\"flows\"", R"("priorities": [0, 3, 5], "flows")"), "x");
+  ASSERT_TRUE(topology.has_value()) << topology.error().text;
+  EXPECT_THAT(parse_topology(to_json(*topology), "again")->priorities, ElementsAre(0u, 3u, 5u));
+}
+
 struct Mistake {
   const char* name;
   const char* from;
@@ -315,6 +322,12 @@ constexpr Mistake kMistakes[] = {
     {"RewriteWithoutAPriority", "\"flows\"",
      "\"rewrites\": [{\"from\": \"h-a\", \"to\": \"a-b\", \"was\": 0}], \"flows\"",
      "x.json:11: rewrites[0]: no \"becomes\"; a priority expected"},
+    {"PrioritiesWithoutThatOfAFlow", "\"flows\"", "\"priorities\": [1, 3], \"flows\"",
+     "x.json:12: flows[0]: priority: 0; one of the fabric's \"priorities\", 1, 3, is accepted"},
+    {"PrioritiesThatDoNotAscend", "\"flows\"", "\"priorities\": [3, 0], \"flows\"",
+     "x.json:11: priorities[1]: 0 behind 3; priorities that ascend are accepted"},
+    {"PrioritiesOfNone", "\"flows\"", "\"priorities\": [], \"flows\"",
+     "x.json:11: priorities: none; at least one is accepted"},
     {"PriorityOf8", "\"priority\": 3", "\"priority\": 8",
      "x.json:14: flows[2].priority: 8; a whole number from 0 to 7 is accepted"},
 };

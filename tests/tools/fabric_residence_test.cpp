@@ -72,6 +72,38 @@ TEST(FabricResidence, OfAClos_IsItsBoundRoundedUp) {
   EXPECT_THAT(residence->text, HasSubstr("a packet of 84 to 4222 bytes comes at most"));
 }
 
+/// Of routes any priority is possible; fewer have to be said, and the lease's has to be among them.
+TEST(FabricResidence, Priorities_AreAnyUnlessSaidAndHoldItsOwn) {
+  const FabricFile file(clos());
+  const auto any = residence_of({.file = file.path(), .own_priority = 3});
+  ASSERT_TRUE(any.has_value()) << any.error().text;
+  EXPECT_THAT(any->text, HasSubstr("after it was sent, in any priority, if hosts take"));
+  EXPECT_THAT(any->text, HasSubstr("; --fabric-priorities, or \"priorities\" of the fabric, may"));
+  const auto one = residence_of({.file = file.path(), .priorities = {3}, .own_priority = 3});
+  ASSERT_TRUE(one.has_value()) << one.error().text;
+  EXPECT_THAT(one->text, HasSubstr("after it was sent, in priority 3 alone, if hosts take"));
+  EXPECT_LT(one->ms, any->ms);
+  EXPECT_EQ(
+      residence_of({.file = file.path(), .priorities = {3, 4}, .own_priority = 0}).error().text,
+      "--priority 0: data of " + file.path() +
+          " comes in 3, 4 alone; one of them, or more --fabric-priorities, are accepted");
+}
+
+TEST(FabricResidence, DelaysThatAreNotThere_AreTold) {
+  const FabricFile file(clos());
+  EXPECT_THAT(residence_of({.file = file.path()})->text, HasSubstr(" of 24 links have delay 0"));
+  EXPECT_THAT(late_packets({.file = file.path()}, {.after_us = 0})->text,
+              HasSubstr(" of 24 links have delay 0"));
+}
+
+TEST(FabricResidence, SlowerResponse_IsLaterAndSaid) {
+  const FabricFile file(clos());
+  const auto slow = residence_of({.file = file.path(), .response_us = 50, .priorities = {0}});
+  ASSERT_TRUE(slow.has_value()) << slow.error().text;
+  EXPECT_THAT(slow->text, HasSubstr("senders heed a PAUSE after 50 us"));
+  EXPECT_GT(slow->ms, residence_of({.file = file.path(), .priorities = {0}})->ms);
+}
+
 /// An ACK costs two PAUSE frames of its own size there.
 TEST(FabricResidence, GatesThatAnAckCloses_HaveNone) {
   const FabricFile file(*pfc::cbd::leaf_spine({.leaves = 3, .spines = 2, .hosts = 2}));
@@ -164,6 +196,22 @@ TEST(LatePackets, WhoGivesUpAfterTheBound_HasNone) {
   EXPECT_EQ(late->most, 0u);
   EXPECT_EQ(most_in_the_fabric(clos(), 50, bound), 0u);
   EXPECT_GT(late_packets({.file = file.path()}, {.after_us = bound * 8 - 1})->most, 0u);
+}
+
+/// A host with two links sends on both.
+TEST(LatePackets, OfAHostWithTwoLinks_AreThoseOfBoth) {
+  pfc::Topology fabric = clos();
+  const pfc::Link first = fabric.links[0];
+  ASSERT_EQ(fabric.nodes[first.from].kind, pfc::NodeKind::Host);
+  const FabricFile one(fabric);
+  const auto before = late_packets({.file = one.path(), .priorities = {0}}, {.after_us = 0});
+  fabric.add_link(first.from, first.to, first);
+  fabric.links.back().name = "second";
+  const FabricFile two(fabric);
+  const auto after = late_packets({.file = two.path(), .priorities = {0}}, {.after_us = 0});
+  ASSERT_TRUE(before.has_value() && after.has_value());
+  EXPECT_GE(after->most.value(), 2 * before->most.value());
+  EXPECT_THAT(after->text, HasSubstr("over its 2 links"));
 }
 
 TEST(LatePackets, AreNoMoreThanTheClientHasOut) {

@@ -173,17 +173,16 @@ CLI::App* add_list(CLI::App& app, ListCommand& command, const char* name, const 
 CLI::App* add_late(CLI::App& app, LateCommand& command) {
   CLI::App* sub = app.add_subcommand(
       "late", "how many packets may outlive a timeout in a lossless fabric: what --late has to be");
-  sub->add_option("--fabric", command.fabric.file, "JSON as pfc-deadlock reads it, with routes")
-      ->required();
+  CLI::Option* const fabric =
+      sub->add_option("--fabric", command.fabric.file, "JSON as pfc-deadlock reads it, with routes")
+          ->required();
   sub->add_option("--timeout-us", command.client.after_us,
                   "a client gives up so long after its last packet, a repeated one too")
       ->required()
       ->check(CLI::Range(0.0, 1e12));
   sub->add_option("--packets", command.client.packets,
                   "it has so many out by then at most, repeated ones counted");
-  sub->add_option("--fabric-watchdog-ms", command.fabric.watchdog_ms,
-                  "switches drop a queue that has been paused for so long, polling included")
-      ->check(CLI::Range(0.0, 3.6e6));
+  add_bound_options(*sub, fabric, command.fabric);
   sub->footer(
       "\nThe number goes to standard output, and why to standard error:\n"
       "failover-check protocols --late $(failover-check late --fabric clos.json --timeout-us 100 "

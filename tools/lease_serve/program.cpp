@@ -257,6 +257,7 @@ std::string path_text(const Options& options) {
 
 Result<bool> run(const Options& given, const World& world) {
   Options options = given;
+  options.fabric.own_priority = options.priority;
   PORTCULLIS_TRY_ASSIGN(const auto residence, residence_of(options.fabric));
   options.residence_ms = residence.ms;
   if (residence.ms > 0 && options.plan.name == lease::legacy_plan().name)

@@ -38,6 +38,7 @@ struct Options {
   std::uint32_t packet_bytes = 1000;
   std::uint32_t least_bytes = 0;  // 0: as packet_bytes
   double response_us = 0;
+  std::vector<std::uint32_t> priorities;  // none: those of the fabric
   pfc::Discipline discipline = pfc::Discipline::Fifo;
   Format format = Format::Csv;
   std::string report;
@@ -174,6 +175,8 @@ std::string json_of(const Topology& topology, const std::vector<Line>& lines,
   nlohmann::ordered_json top = {{"scenario", topology.name}, {"verdict", verdict}};
   top["bound_us"] = nullptr;
   if (is_bound) top["bound_us"] = bound.most * (topology.units.time_s * 1e6);
+  top["priorities"] = bound.begins;
+  top["priorities_on_links"] = bound.carried;
   top["circle"] = nlohmann::ordered_json::array();
   for (const pfc::LinkId link : bound.circle) top["circle"].push_back(topology.links[link].name);
   if (!bound.circle_priorities.empty()) top["circle_priorities"] = bound.circle_priorities;
@@ -226,9 +229,10 @@ std::string verdict_of(const Topology& topology, const Options& options,
   const bool are_mixed = options.least_bytes != 0 && options.least_bytes < options.packet_bytes;
   return fmt::format(
       "bound: a packet of {}{} bytes arrives at most {:.6g} us after it was sent, whatever {} sent "
-      "and when, if hosts take what arrives{}; {}",
+      "and when, {}, if hosts take what arrives{}; {}",
       are_mixed ? fmt::format("{} to ", options.least_bytes) : "", options.packet_bytes,
       bound.most * us, are_mixed ? "packets of such sizes are" : "packets of that size are",
+      pfc::bound::priorities_text(bound),
       options.watchdog_ms > 0
           ? fmt::format(", or is dropped by a watchdog that empties a queue after {:g} ms of pause",
                         options.watchdog_ms)
@@ -273,20 +277,17 @@ void report_page(const Topology& topology, const Options& options, Arguments arg
   page.keep(options.report);
 }
 
-/// Importers that are told no delays leave them at 0.
-std::string delays_note(const Topology& topology) {
-  const auto has_none = [](const pfc::Link& link) { return link.delay == 0; };
-  const auto without = static_cast<std::size_t>(std::ranges::count_if(topology.links, has_none));
-  if (without == 0) return "";
-  return fmt::format(
-      "{} of {} links have delay 0: what cables and pipelines take there is in no figure above; "
-      "\"delay\" of links, or of defaults, is accepted\n",
-      without, topology.links.size());
+/// All eight cost much, and most fabrics have data in a few.
+std::string priorities_note(const Topology& topology) {
+  if (!topology.priorities.empty() || topology.routes.empty()) return "";
+  return "in which priorities data comes was not said, so any of the 8 may hold the links: "
+         "--priorities, or \"priorities\" of the fabric, names those that have some\n";
 }
 
 Result<int> run(Console& console, const Options& options, Arguments arguments) {
   PORTCULLIS_TRY(check_outputs({{"--report", options.report}}, {fabric_file(options.scenario)}));
-  PORTCULLIS_TRY_ASSIGN(const Topology topology, load_fabric(options.scenario, options.settings));
+  PORTCULLIS_TRY_ASSIGN(Topology topology, load_fabric(options.scenario, options.settings));
+  PORTCULLIS_TRY(pfc::bound::take_priorities(topology, options.priorities));
   pfc::bound::BoundOptions to;
   to.pause.packet_bytes = options.packet_bytes;
   to.pause.least_bytes = options.least_bytes;
@@ -304,9 +305,11 @@ Result<int> run(Console& console, const Options& options, Arguments arguments) {
   console.out << (options.format == Format::Json
                       ? json_of(topology, lines, *bound, is_bound, verdict)
                       : csv_of(lines));
-  const std::string printed =
-      verdict + "\n" + pfc::cbd::dead_ends_text(topology, bound->dead_ends) +
-      (seen.run ? pfc::cbd::first_hops_note(topology) : "") + delays_note(topology);
+  const std::string delays = pfc::bound::delays_note(topology);
+  const std::string printed = verdict + "\n" +
+                              pfc::cbd::dead_ends_text(topology, bound->dead_ends) +
+                              (seen.run ? pfc::cbd::first_hops_note(topology) : "") + delays +
+                              (delays.empty() ? "" : "\n") + priorities_note(topology);
   console.err << printed;
   if (seen.is_interrupted) return kExitInterrupted;
   if (!options.report.empty())
@@ -345,6 +348,13 @@ int run_residence(Arguments arguments, Console& console) {
                  "from a PAUSE frame's end until its sender heeds it")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
+  app.add_option("--priorities", options.priorities,
+                 "data comes in these alone, as 0,3; without, in those of \"priorities\" of the "
+                 "fabric, in any of the 8 where it has routes and says none, and in those of its "
+                 "flows where it has no routes")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("LIST");
   add_choice(app, "--discipline", options.discipline, discipline_words,
              "of the run that is observed");
   add_choice(app, "--format", options.format, number_format_words);

@@ -82,6 +82,7 @@ TEST(ResidenceBound, CircleThatIsRewritten_HasOneUnlessItClosesAgain) {
 /// With routes alone data begins in the priority that is rewritten and that nothing becomes.
 TEST(ResidenceBound, RewritesThatNothingMeets_CostWhatOnePriorityMoreDoes) {
   Topology plain = *cbd::leaf_spine({.leaves = 3, .spines = 2, .hosts = 1});
+  plain.priorities = {0};
   Topology rewritten = plain;
   const TopologyIndex index(plain);
   rewritten.rewrites.push_back(
@@ -259,6 +260,35 @@ TEST(ResidenceBound, RoutesInALoopWithATtl_BeginOverTheDearestOfSeveralNextHops)
   EXPECT_EQ(bound_of(topology), bound);
 }
 
+/// Of routes nobody says in which priority data comes, so it may come in any.
+TEST(ResidenceBound, Routes_AreBoundedForAnyPriorityUnlessSomeAreNamed) {
+  Topology topology = *cbd::leaf_spine({.leaves = 3, .spines = 2, .hosts = 1});
+  const ResidenceBound any = *bound_residence(topology, {});
+  EXPECT_EQ(priorities_text(any), "in any priority");
+  ASSERT_TRUE(take_priorities(topology, {3, 0, 3}).has_value());
+  const ResidenceBound two = *bound_residence(topology, {});
+  EXPECT_EQ(priorities_text(two), "in priorities 0, 3 alone");
+  EXPECT_LT(two.most, any.most);
+  ASSERT_TRUE(take_priorities(topology, {5}).has_value());
+  EXPECT_LT(bound_of(topology), two.most);
+  topology.rewrites.push_back({0, 2, 5, 6});
+  EXPECT_EQ(priorities_text(*bound_residence(topology, {})),
+            "in priority 5 with data of priorities 5, 6 on the links");
+}
+
+TEST(ResidenceBound, FlowsAlone_AreBoundedForTheirPriorities) {
+  Topology topology = *scenario("seed-2");
+  topology.flows[1].priority = 3;
+  EXPECT_EQ(priorities_text(*bound_residence(topology, {})), "in priorities 0, 3 alone");
+}
+
+TEST(ResidenceBound, PrioritiesThatAFlowIsNotIn_AreRefused) {
+  Topology topology = *scenario("seed-2");
+  EXPECT_EQ(take_priorities(topology, {1, 2}).error().text,
+            "flows[0].priority: 0; one of the fabric's \"priorities\", 1, 2, is accepted");
+  EXPECT_EQ(take_priorities(topology, {0, 8}).error().text, "priorities[1]: 8; 0 to 7 is accepted");
+}
+
 /// Many small packets stand where few large ones would, and one of the other priority comes before
 /// each of them.
 TEST(ResidenceBound, SmallPackets_WaitLongerThanLargeOnesWould) {
@@ -309,7 +339,7 @@ class RandomRun {
   packet::RunOptions run;
   BoundOptions options;
 
-  void make(bool in_a_ring) {
+  void make(bool in_a_ring, bool keeps_routes = false) {
     constexpr std::uint32_t kSizes[] = {256, 1000, 1000, 4096, 9000};
     if (in_a_ring)
       topology = *cbd::ring(between(3, 5), between(1, 2));
@@ -318,7 +348,7 @@ class RandomRun {
           {.leaves = between(2, 4), .spines = between(1, 3), .hosts = between(1, 3)});
     for (Link& link : topology.links) vary(link);
     if (between(0, 3) == 0) share_buffers();
-    if (!in_a_ring) add_flows();
+    if (!in_a_ring) add_flows(keeps_routes);
     for (Flow& flow : topology.flows) vary(flow);
     run.until = static_cast<packet::Picoseconds>(between(20, 120) * kUnit);
     run.packet_bytes = kSizes[between(0, 4)];
@@ -346,6 +376,29 @@ class RandomRun {
         if (between(0, 2) == 0 && seen.insert({flow.path[hop - 1], flow.path[hop], was}).second)
           topology.rewrites.push_back({flow.path[hop - 1], flow.path[hop], was, becomes});
       }
+  }
+
+  /// One switch, hosts at it that send to one of them in one priority, and much that the routes
+  /// permit in others, which no flow names.
+  void make_with_guests() {
+    topology = *cbd::leaf_spine({.leaves = 1, .spines = 1, .hosts = between(3, 5)});
+    for (Link& link : topology.links) vary(link);
+    const auto hosts = cbd::destinations_of(topology);
+    topology.flows.push_back({"f", hosts[1], hosts[0], {}, true, between(0, 7), 0, {}});
+    topology.flows[0].path = cbd::FlowPaths(topology).first_way(topology.flows[0]);
+    send_elsewhere();
+    run.until = static_cast<packet::Picoseconds>(between(20, 120) * kUnit);
+    run.stop_at_deadlock = false;
+    options.pause = {.packet_bytes = run.packet_bytes, .response_ps = 0, .is_in_band = true};
+  }
+
+  /// Messages that outlast the run, to the first host from all others.
+  void send_elsewhere() {
+    const auto hosts = cbd::destinations_of(topology);
+    for (std::size_t i = 1; i < hosts.size(); ++i)
+      for (std::uint32_t priority = 0; priority < kPriorities; ++priority)
+        if (between(0, 3) != 0)
+          run.messages.push_back({hosts[i], hosts[0], 400'000'000, 0, priority});
   }
 
   /// Flows of other sizes; the smallest so large that PAUSE frames seldom fill a cable.
@@ -391,7 +444,7 @@ class RandomRun {
     }
   }
 
-  void add_flows() {
+  void add_flows(bool keeps_routes) {
     const auto hosts = cbd::destinations_of(topology);
     const auto host = [&] {
       return hosts[between(0, static_cast<std::uint32_t>(hosts.size()) - 1)];
@@ -416,7 +469,7 @@ class RandomRun {
       flow.path = paths.first_way(flow);
       topology.flows.push_back(flow);
     }
-    if (between(0, 1) == 0) topology.routes.clear();
+    if (between(0, 1) == 0 && !keeps_routes) topology.routes.clear();
     for (Flow& flow : topology.flows) flow.is_routed &= !topology.routes.empty();
   }
 
@@ -452,6 +505,8 @@ Compared compare(const RandomRun& made) {
   for (const packet::FlowReport& flow : report->flows)
     to.latest = std::max({to.latest, static_cast<double>(flow.greatest_residence) / kUnit,
                           static_cast<double>(flow.oldest_held) / kUnit});
+  to.latest =
+      std::max(to.latest, static_cast<double>(report->of_messages.greatest_residence) / kUnit);
   const PauseTimes times(made.topology, made.options.pause);
   for (const packet::IngressReport& ingress : report->ingresses)
     to.holds_more |= static_cast<double>(ingress.most_bytes) > times.most_bytes(ingress.link);
@@ -545,6 +600,34 @@ TEST(ResidenceBound, RandomRingRunsOfMixedSizesWithAWatchdog_NeverExceedIt) {
     bounded += std::isfinite(found.bound) ? 1 : 0;
   }
   EXPECT_GT(bounded, runs() / 4);
+}
+
+TEST(ResidenceBound, RandomClosRunsInPrioritiesThatNoFlowNames_NeverExceedIt) {
+  std::uint32_t bounded = 0;
+  for (std::uint32_t seed = 0; seed < runs(); ++seed) {
+    RandomRun made(seed);
+    made.make(false, true);
+    made.send_elsewhere();
+    const Compared found = compare(made);
+    EXPECT_FALSE(found.has_failed || found.holds_more) << seed;
+    EXPECT_FALSE(found.is_deadlocked) << seed;
+    EXPECT_LE(found.latest, found.bound) << seed;
+    bounded += std::isfinite(found.bound) ? 1 : 0;
+  }
+  EXPECT_GT(bounded, runs() / 2);
+}
+
+TEST(ResidenceBound, RandomSwitchesInPrioritiesThatNoFlowNames_NeverExceedIt) {
+  std::uint32_t bounded = 0;
+  for (std::uint32_t seed = 0; seed < runs(); ++seed) {
+    RandomRun made(seed);
+    made.make_with_guests();
+    const Compared found = compare(made);
+    EXPECT_FALSE(found.has_failed || found.holds_more) << seed;
+    EXPECT_LE(found.latest, found.bound) << seed;
+    bounded += std::isfinite(found.bound) ? 1 : 0;
+  }
+  EXPECT_GT(bounded, runs() / 2);
 }
 
 TEST(ResidenceBound, RandomClosRunsWithRewrites_NeverExceedIt) {
