@@ -20,12 +20,17 @@
 
 #include "base/json.hpp"
 #include "pfc/import/draft.hpp"
+#include "pfc/watchdog.hpp"
 
 namespace portcullis::pfc::import {
 namespace {
 
 constexpr double kSecondsPerMetre = 5e-9;  // of light in glass; copper is no slower by much
-constexpr double kDataBytes = 40'000;      // one of data, as Draft has it
+// Of PFC_WD where it does not say: PFC_WD_POLL_MSECS in orchagent/orchdaemon.cpp and createEntry()
+// in orchagent/pfcwdorch.cpp of sonic-swss.
+constexpr double kUsualPollMs = 100;
+constexpr const char* kUsualAction = "drop";
+constexpr double kDataBytes = 40'000;  // one of data, as Draft has it
 
 /// A number that stands as a string, or as a number.
 Result<double> number_of(const JsonCursor& from) {
@@ -48,6 +53,8 @@ Result<std::optional<double>> number_at(const JsonCursor& from, std::string_view
 Result<std::optional<double>> amount_at(const JsonCursor& from, std::string_view key) {
   PORTCULLIS_TRY_ASSIGN(const auto number, number_at(from, key));
   if (number.value_or(0) < 0) return from.at(key).refuse("a number from 0 on");
+  if (number.value_or(0) > kLargestNumber)
+    return from.at(key).refuse(fmt::format("a number from 0 to {:g}", kLargestNumber));
   return number;
 }
 
@@ -328,29 +335,37 @@ class ConfigReader {
                       "switch (profile NULL): a threshold of 40 KB taken",
                       config_.name, fmt::join(calculated_, ", ")));
     double detection = 0;
-    double poll = 0;
+    double poll = kUsualPollMs;
     std::set<std::string> actions;
     PORTCULLIS_TRY(
         each("PFC_WD", [&](const std::string& key, const JsonCursor& dog) -> Result<void> {
           if (key == "GLOBAL") {
             PORTCULLIS_TRY_ASSIGN(const auto interval, amount_at(dog, "POLL_INTERVAL"));
-            poll = interval.value_or(0);
+            poll = interval.value_or(poll);
             return {};
           }
           PORTCULLIS_TRY_ASSIGN(const auto time, amount_at(dog, "detection_time"));
           detection = std::max(detection, time.value_or(0));
-          if (dog.has("action")) {
-            PORTCULLIS_TRY_ASSIGN(std::string action, dog.at("action").string());
-            actions.insert(std::move(action));
-          }
+          std::string action = kUsualAction;
+          PORTCULLIS_TRY(dog.read("action", action));
+          actions.insert(std::move(action));
           return {};
         }));
-    if (detection > 0)
-      notes_.push_back(
-          fmt::format("{}: PFC watchdog after {} ms at most, polled every {} ms ({}): "
-                      "residence --watchdog-ms {}, where all its ports drop",
-                      config_.name, detection, poll, fmt::join(actions, ", "), detection + poll));
+    if (detection > 0) notes_.push_back(watchdog_note(detection, poll, actions));
     return {};
+  }
+
+  /// `residence` is of watchdogs that empty a queue, and all of them have to.
+  [[nodiscard]] std::string watchdog_note(double detection, double poll,
+                                          const std::set<std::string>& actions) const {
+    const double longest = longest_watched_pause(detection, poll);
+    const bool all_drop = actions.size() == 1 && actions.contains(kUsualAction);
+    return fmt::format(
+        "{}: PFC watchdog after a pause of {} ms at most, of {} ms polled every {} "
+        "ms ({}): {}",
+        config_.name, longest, detection, poll, fmt::join(actions, ", "),
+        all_drop ? fmt::format("residence --watchdog-ms {}, where all its ports drop", longest)
+                 : "residence has no bound of watchdogs that do not drop");
   }
 
   const JsonCursor& top_;
@@ -381,6 +396,10 @@ class SonicFabric {
         fmt::format("thresholds are those of priority {}; where PFC is off for it links "
                     "never pause (xoff unlimited)",
                     priority));
+    notes.push_back(
+        fmt::format("PFC is on for priorities {}; data in any takes the links, which residence "
+                    "counts unless --priorities names those that carry some",
+                    fmt::join(lossless(), ", ")));
     for (const Config& config : configs_) PORTCULLIS_TRY(set_thresholds(config, priority));
     if (!down_.empty())
       notes.push_back(fmt::format("{} cables at ports whose admin_status is down, left out: {}",
@@ -487,13 +506,19 @@ class SonicFabric {
   /// add_cable() makes the two links of a cable one after the other.
   static LinkId known_back(LinkId link) { return link ^ 1U; }
 
-  /// The one that was asked for, or the only one that some port is lossless for.
-  Result<std::uint32_t> priority_of(std::optional<std::uint32_t> asked) const {
-    if (asked) return *asked;
+  /// As pfc_enable of any port has them.
+  [[nodiscard]] std::set<std::uint32_t> lossless() const {
     std::set<std::uint32_t> all;
     for (const Config& config : configs_)
       for (const auto& [port, priorities] : config.lossless)
         all.insert(priorities.begin(), priorities.end());
+    return all;
+  }
+
+  /// The one that was asked for, or the lowest that some port is lossless for.
+  Result<std::uint32_t> priority_of(std::optional<std::uint32_t> asked) const {
+    if (asked) return *asked;
+    const std::set<std::uint32_t> all = lossless();
     if (all.empty())
       return bad(configs_.front().file, 1, "PORT_QOS_MAP",
                  "no pfc_enable with a priority; a lossless port is needed");

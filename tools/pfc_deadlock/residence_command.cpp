@@ -16,6 +16,7 @@
 #include "pfc/cbd/report.hpp"
 #include "pfc/csv.hpp"
 #include "pfc/fluid/residence.hpp"
+#include "pfc/watchdog.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/fluid_report.hpp"
 #include "tools/pfc_deadlock/input.hpp"
@@ -35,6 +36,7 @@ struct Options {
   std::vector<std::string> settings;
   double until = 50;
   double watchdog_ms = 0;
+  double poll_ms = 0;  // watchdog_ms is then what it takes to detect a pause
   std::uint32_t packet_bytes = 1000;
   std::uint32_t least_bytes = 0;  // 0: as packet_bytes
   double response_us = 0;
@@ -334,9 +336,14 @@ int run_residence(Arguments arguments, Console& console) {
       ->capture_default_str();
   app.add_option("--watchdog-ms", options.watchdog_ms,
                  "a PFC watchdog empties a switch's queue that has been paused for so long, its "
-                 "polling included; 0: none")
+                 "polling included unless --poll-ms has it; 0: none")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
+  app.add_option("--poll-ms", options.poll_ms,
+                 "the watchdog looks so often, and --watchdog-ms is its detection time: a pause "
+                 "lasts up to 1 + max(2, detection / poll, rounded up) polls")
+      ->check(CLI::Range(0.0, 1e9))
+      ->needs("--watchdog-ms");
   app.add_option("--packet-bytes", options.packet_bytes,
                  "of every packet, or of the largest with --least-bytes")
       ->check(CLI::Range(1, 1 << 20))
@@ -364,6 +371,8 @@ int run_residence(Arguments arguments, Console& console) {
       "Ctrl-C, "
       "143 SIGTERM");
   if (const auto status = parse(app, arguments, console)) return *status;
+  if (options.watchdog_ms > 0)
+    options.watchdog_ms = pfc::longest_watched_pause(options.watchdog_ms, options.poll_ms);
   const auto status = run(console, options, arguments);
   return status ? *status : refuse(console, app.get_name(), status.error());
 }

@@ -23,6 +23,7 @@
 #include "pfc/cbd/routing.hpp"
 #include "pfc/packet/simulator.hpp"
 #include "pfc/scenarios.hpp"
+#include "pfc/watchdog.hpp"
 
 namespace portcullis::pfc::bound {
 namespace {
@@ -418,6 +419,11 @@ class RandomRun {
     run.watchdog.restore = between(1, 40) * 1'000'000;
     options.watchdog_ps = static_cast<double>(run.watchdog.detect);
   }
+  void poll() {
+    run.watchdog.poll = between(1, 40) * 1'000'000;
+    options.watchdog_ps = longest_watched_pause(static_cast<double>(run.watchdog.detect),
+                                                static_cast<double>(run.watchdog.poll));
+  }
 
  private:
   std::uint32_t between(std::uint32_t low, std::uint32_t high) {
@@ -564,6 +570,21 @@ TEST(ResidenceBound, RandomRingRunsWithAWatchdog_NeverExceedIt) {
     RandomRun made(seed);
     made.make(true);
     made.watch();
+    const Compared found = compare(made);
+    EXPECT_FALSE(found.has_failed || found.holds_more) << seed;
+    EXPECT_LE(found.latest, found.bound) << seed;
+    bounded += std::isfinite(found.bound) ? 1 : 0;
+  }
+  EXPECT_GT(bounded, runs() / 2);
+}
+
+TEST(ResidenceBound, RandomRingRunsWithAPolledWatchdog_NeverExceedIt) {
+  std::uint32_t bounded = 0;
+  for (std::uint32_t seed = 0; seed < runs(); ++seed) {
+    RandomRun made(seed);
+    made.make(true);
+    made.watch();
+    made.poll();
     const Compared found = compare(made);
     EXPECT_FALSE(found.has_failed || found.holds_more) << seed;
     EXPECT_LE(found.latest, found.bound) << seed;

@@ -47,7 +47,22 @@ TEST(Sonic, Sample_HasCablesDelaysAndThresholds) {
   EXPECT_DOUBLE_EQ(fabric.nodes[*index.node("spine1")].shared_buffer * fabric.units.data_bytes,
                    10'875'072);
   EXPECT_EQ(fabric.links[*index.link("spine1-leaf1")].delay, up.delay);
-  EXPECT_THAT(imported->notes, Contains(HasSubstr("residence --watchdog-ms 400")));
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("residence --watchdog-ms 600, where all its")));
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("PFC is on for priorities 3, 4; data in any")));
+}
+
+/// A look never takes all of the detection time, and the first one only sees that a pause is there.
+TEST(Sonic, WatchdogThatIsPolledSeldom_IsToldWithAllItsLooks) {
+  const auto imported = with(0, "\"detection_time\": \"200\"", "\"detection_time\": \"500\"");
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("residence --watchdog-ms 800")));
+}
+
+TEST(Sonic, WatchdogThatDoesNotDrop_IsNoneOfResidence) {
+  const auto imported = with(0, "\"action\": \"drop\"", "\"action\": \"forward\"");
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_THAT(imported->notes,
+              Contains(HasSubstr("(drop, forward): residence has no bound of watchdogs that do")));
 }
 
 TEST(Sonic, LengthThatOneEndAloneKnows_CountsInAnyOrder) {

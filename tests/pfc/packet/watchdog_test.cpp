@@ -4,6 +4,7 @@
 // that is merely busy is left alone.
 #include <gmock/gmock.h>
 
+#include "pfc/watchdog.hpp"
 #include "tests/pfc/packet/fabrics.hpp"
 
 namespace portcullis::pfc::packet {
@@ -176,6 +177,23 @@ TEST(Watchdog, OfOnePort_LeavesTheOthersAlone) {
   EXPECT_GT(report.storms, 0u);
   EXPECT_LT(report.storms, run(topology, with(WatchdogAction::Drop)).storms);
   EXPECT_GT(delivered(report), 2 * locked);
+}
+
+/// Of a pause that begins just behind a look; a picosecond earlier it has not fired.
+TEST(Watchdog, PolledOne_TakesAsLongAsImportersTell) {
+  const std::pair<Picoseconds, Picoseconds> times[] = {{20, 20}, {10, 40}, {25, 10}, {40, 20}};
+  for (const auto& [detect, poll] : times) {
+    RunOptions options = polled(WatchdogAction::Drop, detect * kTheta);
+    options.watchdog.poll = poll * kTheta;
+    const Picoseconds begin = poll * kTheta + 1;
+    const auto longest = static_cast<Picoseconds>(longest_watched_pause(
+        static_cast<double>(detect * kTheta), static_cast<double>(poll * kTheta)));
+    options.storms = {{2, 0, begin, 1000 * kTheta}};
+    options.until = begin + longest - 2;
+    EXPECT_EQ(run(bottleneck(), options).storms, 0u) << detect << ' ' << poll;
+    options.until = begin + longest;
+    EXPECT_EQ(run(bottleneck(), options).storms, 1u) << detect << ' ' << poll;
+  }
 }
 
 }  // namespace
