@@ -73,6 +73,12 @@ std::string few(const std::vector<std::string>& names) {
   return names.size() <= kShown ? text : fmt::format("{} and {} more", text, names.size() - kShown);
 }
 
+std::optional<std::string> bad_speed(std::optional<double> gbps, std::string_view text) {
+  if (!gbps || !(*gbps > 0)) return fmt::format("\"{}\"; a number above 0 is accepted", text);
+  if (*gbps >= kLeastNumber && *gbps <= kLargestNumber) return std::nullopt;
+  return fmt::format("\"{}\"; {:g} to {:g} Gb/s are accepted", text, kLeastNumber, kLargestNumber);
+}
+
 Draft::Draft(std::string name) {
   if (expect_utf8({"", name})) topology_.name = std::move(name);
   // One of capacity is 1 Gb/s, and one of data what a threshold of 40 KB is.

@@ -39,6 +39,10 @@ struct End {
 /// A cable of which nobody says how fast it is.
 inline constexpr double kUsualGbps = 40;
 
+/// What is wrong with a speed that stands as `text`, where find_problem() will not have it.
+[[nodiscard]] std::optional<std::string> bad_speed(std::optional<double> gbps,
+                                                   std::string_view text);
+
 /// The first few of `names`, and how many more there are.
 [[nodiscard]] std::string few(const std::vector<std::string>& names);
 

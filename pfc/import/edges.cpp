@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
 
+#include "base/json.hpp"
 #include "pfc/csv.hpp"
 
 namespace portcullis::pfc::import {
@@ -38,10 +41,9 @@ Result<double> gbps_of(const File& file, const CsvRow& row, std::size_t column) 
   double gbps = 0;
   if (text.empty()) return gbps;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), gbps);
-  if (error != std::errc() || end != text.data() + text.size() || !(gbps > 0) ||
-      !std::isfinite(gbps))
-    return bad(file.name, row.line, "gbps",
-               fmt::format("\"{}\"; a number above 0 is accepted", text));
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  if (const auto problem = bad_speed(is_whole ? std::optional(gbps) : std::nullopt, text))
+    return bad(file.name, row.line, "gbps", *problem);
   return gbps;
 }
 
@@ -58,8 +60,11 @@ class NetBoxRows {
       ++open_;
       return false;
     }
-    const bool is_planned = status_ && is_like("planned", row.fields[*status_]);
+    if (!status_) return true;
+    const std::string& status = row.fields[*status_];
+    const bool is_planned = is_like("planned", status);
     if (is_planned) ++planned_;
+    if (!is_planned && !status.empty() && !is_like("connected", status)) ++others_[status];
     return !is_planned;
   }
 
@@ -70,6 +75,9 @@ class NetBoxRows {
           fmt::format("{} cables of status planned, left out; what is there already is "
                       "\"connected\"",
                       planned_));
+    for (const auto& [status, count] : others_)
+      to.note(fmt::format("{} cables of status \"{}\", taken for there as if connected", count,
+                          one_line(status)));
   }
 
  private:
@@ -84,6 +92,7 @@ class NetBoxRows {
   std::optional<std::size_t> status_;
   std::size_t open_ = 0;
   std::size_t planned_ = 0;
+  std::map<std::string, std::size_t> others_;  // by status
 };
 
 }  // namespace

@@ -115,10 +115,10 @@ class GraphMlReader {
     } else {
       return 0;
     }
-    if (!gbps || !(*gbps > 0) || !std::isfinite(*gbps))
+    const std::string& text = raw != data.end() ? raw->second : speed->second;
+    if (const auto problem = bad_speed(gbps, text))
       return bad(file_.name, element.line, raw != data.end() ? "LinkSpeedRaw" : "LinkSpeed",
-                 fmt::format("\"{}\"; a number above 0 is accepted",
-                             raw != data.end() ? raw->second : speed->second));
+                 *problem);
     return *gbps;
   }
 

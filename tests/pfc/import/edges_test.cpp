@@ -95,6 +95,7 @@ TEST(Edges, NetBoxCablesThatAreNotThere_AreLeftOutAndTold) {
               ElementsAre("2 cables with a free end, left out",
                           "1 cables of status planned, left out; what is there already is "
                           "\"connected\"",
+                          "1 cables of status \"decommissioning\", taken for there as if connected",
                           "2 cables of which nobody says how fast they are: 40 Gb/s taken"));
 }
 
@@ -130,6 +131,8 @@ constexpr Mistake kMistakes[] = {
      "these pairs is accepted"},
     {"SpeedThatIsNone", "swp1,100", "swp1,fast",
      "cables.csv:3: gbps: \"fast\"; a number above 0 is accepted"},
+    {"SpeedBeyondAllFabrics", "swp1,100", "swp1,1e308",
+     "cables.csv:3: gbps: \"1e308\"; 1e-50 to 1e+50 Gb/s are accepted"},
     {"MissingField", "swp1,100", "swp1",
      "cables.csv:3: 4 fields; 5, as the header has, are accepted"},
     {"NodeWithoutName", "leaf1,swp1", ",swp1",

@@ -111,7 +111,7 @@ constexpr Mistake kMistakes[] = {
     {"SpeedBeyondAllNumbers",
      "<graph><node id='1'/><node id='2'/>\n<edge source='1' target='2'><data key='s'>1e308</data>"
      "<data key='u'>T</data></edge></graph>",
-     "g:8: LinkSpeed: \"1e308\"; a number above 0 is accepted"},
+     "g:8: LinkSpeed: \"1e308\"; 1e-50 to 1e+50 Gb/s are accepted"},
     {"UnitsThatAreNone",
      "<graph><node id='1'/><node id='2'/>\n<edge source='1' target='2'><data key='s'>10</data>"
      "<data key='u'>Gbps</data></edge></graph>",
