@@ -19,8 +19,9 @@ NodeId Topology::add_node(std::string node_name, NodeKind kind) {
 
 std::vector<std::uint32_t> carried_priorities(const Topology& topology) {
   std::set<std::uint32_t> carried(topology.priorities.begin(), topology.priorities.end());
+  const bool is_flows_alone = topology.routes.empty() && !topology.flows.empty();
   for (std::uint32_t any = 0; any < kPriorities; ++any)
-    if (topology.priorities.empty() && !topology.routes.empty()) carried.insert(any);
+    if (topology.priorities.empty() && !is_flows_alone) carried.insert(any);
   for (const Flow& flow : topology.flows) carried.insert(flow.priority);
   for (const Rewrite& rewrite : topology.rewrites) carried.insert({rewrite.was, rewrite.becomes});
   return {carried.begin(), carried.end()};

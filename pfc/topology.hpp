@@ -135,8 +135,8 @@ struct Topology {
 };
 
 /// In which data may take links, ascending: those of Topology::priorities, or, where nobody has
-/// said, all with routes, for these permit data in any, and those of flows without; and what is
-/// rewritten.
+/// said, those of flows where there are flows alone, else all, for routes permit data in any; and
+/// what is rewritten.
 [[nodiscard]] std::vector<std::uint32_t> carried_priorities(const Topology& topology);
 
 /// Names and neighbours of a topology that does not change meanwhile.

@@ -41,11 +41,14 @@ struct Command {
 inline constexpr int kExitCycle = 1;
 /// Of residence: there is no bound.
 inline constexpr int kExitNoBound = 1;
+/// Of headroom: some ingress has less than it needs.
+inline constexpr int kExitShort = 1;
 /// Of fluid and packet: the run locked.
 inline constexpr int kExitLocked = 1;
 
 int run_cbd(Arguments arguments, Console& console);
 int run_fluid(Arguments arguments, Console& console);
+int run_headroom(Arguments arguments, Console& console);
 int run_import(Arguments arguments, Console& console);
 int run_packet(Arguments arguments, Console& console);
 int run_residence(Arguments arguments, Console& console);

@@ -10,6 +10,8 @@ constexpr Command kCommands[] = {
     {"cbd", "links that wait for each other in a circle, and what breaks it", run_cbd},
     {"sweep", "how often and how soon a scenario deadlocks, over a grid of settings", run_sweep},
     {"residence", "how late a packet may arrive: a bound, or why there is none", run_residence},
+    {"headroom", "bytes above XOFF that lose nothing, and which ingresses have fewer",
+     run_headroom},
     {"topology", "a scenario as a drawing or as JSON to start from", run_topology},
     {"import", "a fabric from lists of cables and route tables, as JSON", run_import},
 };
