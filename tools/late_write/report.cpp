@@ -35,8 +35,8 @@ std::string head() {
 std::string fabric_text(const late::Setup& setup, const Findings& findings) {
   return fmt::format(
       "fabric: a ring of three switches{}, {:g} Gb/s, XOFF {:g} KB{}{}\n"
-      "bound: a frame of {} to {} bytes arrives at most {:.6g} us after it was sent, if hosts take "
-      "what arrives: residence_ms {}\n",
+      "bound: a frame of {} to {} bytes arrives at most {:.6g} us after it was sent, in priority 0 "
+      "alone, if hosts take what arrives: residence_ms {}\n",
       setup.ring.is_clockwise ? ", all routes clockwise" : "", setup.ring.gbps, setup.ring.xoff_kb,
       setup.ring.pauses ? "" : ", no PAUSE", setup.ring.has_loads ? "" : ", no load",
       pfc::bound::kLeastRoceFrame, pfc::bound::kLargestRoceFrame, findings.bound_us,
