@@ -2,8 +2,8 @@
 //
 // Linearizability of a settled state's history: is there an order of the operations, respecting
 // which came before which, that explains every answer and the memory at the end? Operations that
-// were invoked and never answered may have happened, or not. At most a dozen operations, so all
-// orders are tried.
+// were invoked and never answered may have happened, or not; but a message that consumed a receive
+// has, for its receiver knows of it. At most a dozen operations, so all orders are tried.
 #include <algorithm>
 #include <bit>
 
@@ -66,7 +66,8 @@ class Judge {
   }
   Operated of_client(const Event& event, unsigned place) const {
     Operated operated{{}, place, ~0U, false, false, std::nullopt};
-    operated.is_certain = has(m_.scenario.surely_executed, event.number);
+    operated.is_certain =
+        has(m_.scenario.surely_executed, event.number) || is_received(event.client, event.number);
     for (const WorkRequest& request : m_.scenario.work_requests) {
       if (request.operation != event.number || !request.is_counted || !operated.words.empty())
         continue;
@@ -78,6 +79,17 @@ class Judge {
             {cell + packet, {request.opcode, request.operand.word, request.compare.word}});
     }
     return operated;
+  }
+  /// Some attempt at it was a message, and consumed a receive.
+  [[nodiscard]] bool is_received(unsigned client, unsigned operation) const {
+    const std::vector<Request>& requests = m_.clients[client].requests;
+    for (std::size_t number = 0; number < requests.size(); ++number) {
+      const Request& request = requests[number];
+      if (request.notifies && request.is_counted && request.operation == operation &&
+          s_.get(m_.fields[client].requests[number].executed) == request.packets)
+        return true;
+    }
+    return false;
   }
   void answer(const Event& event, unsigned place) {
     for (std::size_t i = 0; i < operations_.size(); ++i) {

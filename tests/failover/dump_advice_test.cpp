@@ -190,5 +190,54 @@ TEST(DumpAdvice, BytesThatMessagesOfTwoMembersQpsRelease_GetNoAdvice) {
   EXPECT_EQ(fenced[1].advice, Advice::OnlyIf);
 }
 
+std::string with_imm(const std::string& more) {
+  return R"({"wr_id": 2, "opcode": "IBV_WR_RDMA_WRITE_WITH_IMM", "qp_num": 1, "rkey": 1,
+             "remote_addr": 0, "length": 64)" +
+         more + "}";
+}
+const std::string kTimedOut = R"(, "status": "IBV_WC_RETRY_EXC_ERR")";
+const std::string kFlushed = R"(, "status": "IBV_WC_WR_FLUSH_ERR")";
+
+TEST(DumpAdvice, WriteBeforeAWriteWithImmThatMayHaveArrived_IsNeverReposted) {
+  // The receiver was told of the bytes that the WRITE would set back.
+  const auto advice = told(kQuiet, write(1, kTimedOut) + "," + with_imm(kFlushed));
+  ASSERT_THAT(advices_of(advice), ElementsAre(Advice::Never, Advice::Never));
+  EXPECT_EQ(advice[0].trace.value().violation, Violation::Linearizability);
+}
+
+TEST(DumpAdvice, WriteBeforeAWriteWithImmThatConsumedNoReceive_IsReposted) {
+  const auto advice = told(kQuiet, write(1, kTimedOut) + "," + with_imm(kFlushed),
+                           R"({"qp_num": 1, "fenced": true, "receives": 0})");
+  EXPECT_THAT(advices_of(advice), ElementsAre(Advice::Repost, Advice::Repost));
+}
+
+TEST(DumpAdvice, SendThatPassesAFencedKeyAfterTheLook_MakesNoWriteUnsafe) {
+  const std::string not_applied = kFlushed + R"(, "evidence": {"applied": false})";
+  const std::string late_send = R"({"wr_id": 2, "opcode": "IBV_WR_SEND", "qp_num": 1)";
+  const auto advice = told(kQuiet, write(1, kTimedOut) + "," + late_send + not_applied + "}");
+  EXPECT_EQ(advice[0].advice, Advice::Repost);
+}
+
+/// A WRITE and a WRITE_WITH_IMM to its bytes; behind a fence the WRITE is posted again.
+constexpr std::string_view kSetBack = R"({
+  "protocol": "p", "operations": 2, "own_cells": 1, "bounds": {"late": 1, "timeouts": 1},
+  "judge": {"history": true, "posting_order": true, "placement_order": false},
+  "work_requests": [
+    {"name": "w", "opcode": "WRITE", "operation": 0, "qp": 0, "cell": {"own": 0}, "operand": 1},
+    {"name": "i", "opcode": "WRITE_WITH_IMM", "operation": 1, "qp": 0, "cell": {"own": 0},
+     "operand": 2},
+    {"name": "w again", "opcode": "WRITE", "operation": 0, "qp": 1, "cell": {"own": 0},
+     "operand": 1}],
+  "steps": [{"post": "w"}, {"post": "i"}, {"await": "w", "then": "end", "on_timeout": "fence"},
+    {"label": "fence", "fence": 0}, {"await_fence": 0}, {"post": "w again"},
+    {"await": "w again", "on_timeout": "end"}, {"report": "done", "operation": 0},
+    {"label": "end", "end": true}]})";
+
+TEST(DumpAdvice, HistoryOfAMessageThatArrived_ExplainsNothingWithoutIt) {
+  const Scenario scenario = read_protocol(kSetBack, "p").value().environments[0].scenario;
+  const Exploration explored = explore(compile(scenario).value(), {}).value();
+  EXPECT_EQ(explored.violation, Violation::Linearizability);
+}
+
 }  // namespace
 }  // namespace portcullis::failover

@@ -237,7 +237,9 @@ class Sender {
       return was_strange && final == now.memory;
     }
     const Answer& answer = now.answers[at];
-    const bool may_be_left_out = !answer.is_given && !tale_.known.executed.contains(at);
+    // The receiver knows of a message that it was handed.
+    const bool may_be_left_out =
+        !answer.is_given && now.received[at] == 0 && !tale_.known.executed.contains(at);
     if (may_be_left_out && explains(now, at + 1, memory, was_strange)) return true;
     if (!answer.is_given && tale_.known.not_executed.contains(at)) return false;
     Words after = memory;
