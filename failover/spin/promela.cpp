@@ -21,6 +21,7 @@ class Writer {
       receiver(client);
     }
     environment();
+    read_all();
     return fmt::format(
         "/* {}: {} clients; generated */\n{}\nactive proctype all() {{\nend: do\n{}  "
         "od\n}}\n",
@@ -40,19 +41,32 @@ class Writer {
   // ---- Variables: those with a width; the others read as 0 and are never assigned
   // ----------------
 
-  std::string declarations() const {
-    std::string text;
-    const auto declare = [&](const std::string& name, const Field& field) {
-      if (field.exists())
-        text += fmt::format("unsigned {} : {} = {};\n", name, field.width, m_.initial.get(field));
+  std::vector<std::pair<std::string, Field>> variables() const {
+    std::vector<std::pair<std::string, Field>> all;
+    const auto add = [&](const std::string& name, const Field& field) {
+      if (field.exists()) all.emplace_back(name, field);
     };
     for (unsigned c = 0; c < sc_.clients; ++c) {
-      for (const auto& [name, field] : fields(c)) declare(name, field);
+      for (const auto& [name, field] : fields(c)) add(name, field);
     }
     for (unsigned cell = 0; cell < m_.shared.size(); ++cell)
-      declare(fmt::format("s{}", cell), m_.shared[cell]);
-    declare("env", m_.environment_budget);
+      add(fmt::format("s{}", cell), m_.shared[cell]);
+    add("env", m_.environment_budget);
+    return all;
+  }
+  std::string declarations() const {
+    std::string text;
+    for (const auto& [name, field] : variables())
+      text += fmt::format("unsigned {} : {} = {};\n", name, field.width, m_.initial.get(field));
     return text;
+  }
+  /// SPIN leaves out of a state what is written and never read. This rule reads all, and is never
+  /// taken.
+  void read_all() {
+    std::string sum;
+    for (const auto& [name, field] : variables())
+      sum += fmt::format("{}{}", sum.empty() ? "" : "+", name);
+    rule(fmt::format("{} < 0", sum), "skip");
   }
 
   std::map<std::string, Field> fields(unsigned c) const {
@@ -90,8 +104,10 @@ class Writer {
   static std::string fence(unsigned c, unsigned q) { return fmt::format("c{}_f{}", c, q); }
   static std::string dead(unsigned c, unsigned q) { return fmt::format("c{}_d{}", c, q); }
   static std::string own(unsigned c, unsigned cell) { return fmt::format("c{}_m{}", c, cell); }
+  /// To be read; to be written where there is more than one word.
   [[nodiscard]] std::string cell(unsigned c, Address::Space space, unsigned number) const {
-    return space == Address::Space::Shared ? fmt::format("s{}", number) : own(c, number);
+    if (space != Address::Space::Shared) return read(c, own(c, number));
+    return m_.shared[number].exists() ? fmt::format("s{}", number) : "0";
   }
   /// What READ finds there; `content` says whose slot it is.
   [[nodiscard]] std::string word_at(unsigned c, const Address& address,
@@ -115,6 +131,11 @@ class Writer {
   }
   static std::string set(const std::string& name, std::uint64_t value) {
     return fmt::format("{} = {}; ", name, value);
+  }
+  /// What an instruction keeps goes to the register.
+  std::string keep(unsigned c, const Instruction& i, const std::string& value) const {
+    const std::string to = var(c, "reg");
+    return i.keeps && has(c, to) ? fmt::format("{} = {}; ", to, value) : "";
   }
   std::string clear(unsigned c, const std::string& name) const {
     return has(c, name) ? set(name, 0) : "";
@@ -253,8 +274,7 @@ class Writer {
       answered +=
           fmt::format(" || ({} == 1 && ({} || {}))", of(c, w, "ph"), is_later, later(c, w, 3));
     const std::string result = has(c, of(c, w, "res")) ? of(c, w, "res") : "0";
-    std::string effect = go(c, i, condition(i.condition, c, result));
-    if (i.keeps) effect += fmt::format("{} = {}; ", var(c, "reg"), result);
+    std::string effect = go(c, i, condition(i.condition, c, result)) + keep(c, i, result);
     effect += set(of(c, w, "ph"), 3) + clear(c, of(c, w, "res")) + clear(c, of(c, w, "con"));
     for (unsigned p = 0; p < request.packets; ++p) effect += set(copies(c, w, p), 0);
     if (i.may_complete) rule(fmt::format("{} && ({})", here, answered), effect);
@@ -314,9 +334,7 @@ class Writer {
     std::string guard = here;
     if (i.after_receiver) guard += " && !(" + can_receive(c) + ")";
     guard += known(i, condition(i.condition, c, from));
-    std::string effect = go(c, i, condition(i.condition, c, from));
-    if (i.keeps) effect += fmt::format("{} = {}; ", var(c, "reg"), from);
-    rule(guard, effect);
+    rule(guard, go(c, i, condition(i.condition, c, from)) + keep(c, i, from));
   }
 
   void decide(unsigned c, const Instruction& i, const std::string& here) {
@@ -469,9 +487,9 @@ class Writer {
     const ReceiverStep& rule = sc_.receiver[step];
     const std::string at = fmt::format("{} == {}", var(c, "rcv"), step);
     if (rule.kind == ReceiverStep::Kind::AwaitArrival)
-      return fmt::format("({} && {} > 0)", at, var(c, "arr"));
+      return fmt::format("({} && {} > 0)", at, read(c, var(c, "arr")));
     if (rule.kind == ReceiverStep::Kind::AwaitWord)
-      return fmt::format("({} && {} == {})", at, own(c, rule.cell), number_of(rule.word));
+      return fmt::format("({} && {} == {})", at, read(c, own(c, rule.cell)), number_of(rule.word));
     return "(" + at + ")";
   }
   [[nodiscard]] std::string can_receive(unsigned c) const {
@@ -485,11 +503,12 @@ class Writer {
     for (unsigned step = 0; step < sc_.receiver.size(); ++step) {
       const ReceiverStep& does = sc_.receiver[step];
       std::string effect = set(var(c, "rcv"), step + 1);
-      if (does.kind == ReceiverStep::Kind::AwaitArrival)
+      if (does.kind == ReceiverStep::Kind::AwaitArrival && has(c, var(c, "arr")))
         effect += fmt::format("{0} = {0} - 1; ", var(c, "arr"));
       if (does.kind == ReceiverStep::Kind::Set || does.kind == ReceiverStep::Kind::Reuse)
         for (unsigned i = 0; i < does.count; ++i)
-          effect += set(own(c, does.cell + i), number_of(does.word));
+          if (has(c, own(c, does.cell + i)))
+            effect += set(own(c, does.cell + i), number_of(does.word));
       rule(waiting_for(c, step), effect);
     }
   }
@@ -503,7 +522,8 @@ class Writer {
         const std::string guard = step.when ? fmt::format("{} == {}", where, number_of(*step.when))
                                             : fmt::format("{} != {}", where, becomes);
         if (sc_.environment_budget > 0)
-          rule("env > 0 && " + guard, set(where, becomes) + "env = env - 1; ");
+          rule("env > 0 && " + guard,
+               (m_.words.size() > 1 ? set(where, becomes) : "") + "env = env - 1; ");
       }
     }
   }

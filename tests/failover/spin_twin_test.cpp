@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <random>
 #include <regex>
 #include <sstream>
+#include <vector>
 
 #include "failover/protocols/text.hpp"
 #include "failover/spin/promela.hpp"
@@ -182,6 +184,109 @@ TEST(SpinTwinOfAText, WithAwaitsOutOfOrder_CountsTheSameStatesAndTransitions) {
   const Machine machine = compile(scenario).value();
   EXPECT_EQ(by_spin(machine), by_us(machine));
 }
+
+/// Files as a user may write them: with arrivals, answers that are kept, READs and a history, and
+/// without.
+class DrawnFile {
+ public:
+  explicit DrawnFile(unsigned seed) : draw_(seed) {}
+
+  std::string text() {
+    const std::size_t count = 1 + below(3);
+    std::string requests, posts, awaits;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string name = "\"r" + std::to_string(i) + "\"";
+      requests += (i == 0 ? "" : ",\n    ") + request(name, i);
+      posts += "{\"post\": " + name + "}, ";
+      awaits += await(name);
+    }
+    return R"({"protocol": "drawn", "own_cells": 2, "operations": )" + std::to_string(count) +
+           pick({R"(, "judge": {"history": true})", "", R"(, "clients": 2)"}) +
+           R"(, "bounds": {"late": )" + pick({"0", "1", "2"}) + R"(, "duplicates": )" +
+           pick({"0", "0", "1"}) + R"(, "deaths": )" + pick({"0", "0", "1"}) + "},\n" +
+           R"(  "work_requests": [)" + requests + R"(],
+  "steps": [)" +
+           posts + awaits + look() + R"({"label": "end", "end": true}],
+  "environments": {"e": {"receiver": [)" +
+           receiver() + R"(], "others": [)" + others() + R"(], "budget": 1}}})";
+  }
+
+ private:
+  std::size_t below(std::size_t count) {
+    return std::uniform_int_distribution<std::size_t>(0, count - 1)(draw_);
+  }
+  std::string pick(const std::vector<std::string>& all) { return all[below(all.size())]; }
+  std::string cell() { return pick({R"({"shared": 0})", R"({"own": 0})", R"({"own": 1})"}); }
+
+  std::string request(const std::string& name, std::size_t number) {
+    return R"({"name": )" + name + R"(, "operation": )" + std::to_string(number) + R"(, "qp": )" +
+           pick({"0", "1"}) + R"(, "cell": )" + cell() + R"(, "opcode": )" +
+           pick({R"("READ")", R"("READ")", R"("SEND")", R"("WRITE", "operand": 1)",
+                 R"("WRITE_WITH_IMM", "operand": 2)", R"("FADD", "operand": 1)",
+                 R"("CAS", "operand": 2, "compare": 0)"}) +
+           "}";
+  }
+  std::string await(const std::string& name) {
+    return R"({"await": )" + name + R"(, "keep": true)" + pick({"", R"(, "on_timeout": "end")"}) +
+           "}, ";
+  }
+  std::string look() {
+    return pick({"", R"({"probe": {"shared": 0}, "keep": true}, )",
+                 R"({"test": {"equals": 1}, "else": "end"}, )"});
+  }
+  std::string receiver() {
+    return pick({"", R"({"await_arrival": true})",
+                 R"({"await_arrival": true}, {"consume": 1, "cell": 0})",
+                 R"({"await_word": 1, "cell": 1}, {"reuse": 0, "cell": 1})"});
+  }
+  std::string others() {
+    return pick({"", "", R"({"name": "o", "cell": {"shared": 0}, "becomes": 2})",
+                 R"({"name": "o", "cell": {"own": 0}, "when": 0, "becomes": 0})"});
+  }
+
+  std::mt19937 draw_;
+};
+
+class SpinTwinOfADrawnFile : public ::testing::TestWithParam<unsigned> {};
+
+TEST_P(SpinTwinOfADrawnFile, Spin_CountsTheSameStatesAndTransitions) {
+  const std::string text = DrawnFile(GetParam()).text();
+  const auto read = read_protocol(text, "drawn");
+  ASSERT_TRUE(read.has_value()) << read.error().text << "\n" << text;
+  Scenario scenario = read->environments.front().scenario;
+  scenario.is_monitored = scenario.has_history = false;
+  const Machine machine = compile(scenario).value();
+  EXPECT_EQ(by_spin(machine), by_us(machine)) << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SpinTwinOfADrawnFile, ::testing::Range(0U, 16U));
+
+/// What the smallest files leave out: a message, a second word, a question to the register.
+constexpr std::string_view kSmallest[] = {
+    R"({"protocol": "no arrival", "own_cells": 1,
+        "work_requests": [{"name": "w", "opcode": "WRITE", "cell": {"own": 0}, "operand": 1}],
+        "steps": [{"post": "w"}, {"await": "w"}, {"end": true}],
+        "environments": {"e": {"receiver": [{"await_arrival": true},
+                                            {"consume": 1, "cell": 0}]}}})",
+    R"({"protocol": "one word", "work_requests": [{"name": "r", "opcode": "READ"}],
+        "steps": [{"post": "r"}, {"await": "r", "keep": true},
+                  {"probe": {"shared": 0}, "keep": true, "is": {"equals": 0}, "else": "end"},
+                  {"label": "end", "end": true}]})",
+    R"({"protocol": "kept", "work_requests": [{"name": "r", "opcode": "READ"}],
+        "steps": [{"post": "r"}, {"await": "r", "keep": true}, {"report": "done"}, {"end": true}],
+        "environments": {"e": {"others": [{"name": "o", "cell": {"shared": 0}, "becomes": 2}],
+                               "budget": 1}}})"};
+
+class SpinTwinOfASmallFile : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(SpinTwinOfASmallFile, Spin_CountsTheSameStatesAndTransitions) {
+  Scenario scenario = read_protocol(GetParam(), "small").value().environments.front().scenario;
+  scenario.is_monitored = false;
+  const Machine machine = compile(scenario).value();
+  EXPECT_EQ(by_spin(machine), by_us(machine));
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, SpinTwinOfASmallFile, ::testing::ValuesIn(kSmallest));
 
 std::string lock_judged_by_spin(const char* environment) {
   Scenario scenario = ready("cas-lock").in(environment).value();
