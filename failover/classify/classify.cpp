@@ -254,9 +254,7 @@ class GroupAdvice {
   /// promised, and first attempts that execute in posting order.
   Result<void> forbid(const Candidate& one) {
     Classification& c = advice_[one.number];
-    Story apart = story_;
-    for (const Proviso proviso : kProvisos)
-      if (applies(proviso)) (void)promise(apart.contract, proviso);
+    PORTCULLIS_TRY_ASSIGN(Story apart, most_promised());
     Story most = apart;
     for (StoryRequest& request : most.requests) request.queue = 0;
     most.is_order_alone = true;  // one may have completed before another's QP failed
@@ -278,6 +276,18 @@ class GroupAdvice {
     }
     c.advice = Advice::Never;
     return explain(one, never_words(dump_[one.number]), std::move(told));
+  }
+  /// All that can be promised beside the evidence.
+  Result<Story> most_promised() {
+    Story most = story_;
+    for (const Proviso proviso : kProvisos) {
+      Story more = most;
+      if (!applies(proviso) || !promise(more.contract, proviso)) continue;
+      PORTCULLIS_TRY_ASSIGN(const Told told, tell(more, stop_));
+      states_ += told.states;
+      if (told.has_run) most = std::move(more);
+    }
+    return most;
   }
   /// Nothing is refused without the run that shows it, which time or memory may not suffice for.
   Result<void> explain(const Candidate& one, Words words, Told told) {
@@ -306,7 +316,9 @@ class GroupAdvice {
       if (std::includes(provisos.begin(), provisos.end(), enough.begin(), enough.end()))
         return true;
     PORTCULLIS_TRY_ASSIGN(const Told told, tell_of({one}, contract));
-    if (told.verdict == Told::Verdict::Safe) c.one_of.push_back(std::move(provisos));
+    // What no run agrees with, because the evidence says otherwise, nobody can promise.
+    if (told.verdict == Told::Verdict::Safe && told.has_run)
+      c.one_of.push_back(std::move(provisos));
     return told.verdict != Told::Verdict::Undecided;
   }
   /// Whether it can make a difference to this story.

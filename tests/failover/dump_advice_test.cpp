@@ -239,5 +239,16 @@ TEST(DumpAdvice, HistoryOfAMessageThatArrived_ExplainsNothingWithoutIt) {
   EXPECT_EQ(explored.violation, Violation::Linearizability);
 }
 
+TEST(DumpAdvice, PromiseThatTheEvidenceRulesOut_IsNoCondition) {
+  constexpr const char* kOthers = R"({"rkey": 1, "environment": "other-writers", "fenced": true})";
+  // The words that were found are others' work, and so nobody can promise that there are none.
+  const auto sum =
+      told(kOthers, add("3", kTimedOut + R"(, "evidence": {"word_before": 0, "word": 2})"));
+  EXPECT_EQ(sum[0].advice, Advice::Never);
+  const auto swapped =
+      told(kAba, swap(R"(, "evidence": {"applied": true, "word_before": 1, "word": 1})"));
+  EXPECT_EQ(swapped[0].advice, Advice::Never);
+}
+
 }  // namespace
 }  // namespace portcullis::failover
