@@ -174,7 +174,41 @@ std::optional<std::string> fault_of_operations(const Scenario& s) {
   return std::nullopt;
 }
 
+/// The first field in which two attempts differ; nullptr where they do the same.
+const char* difference_of(const WorkRequest& one, const WorkRequest& other) {
+  const auto is_same = [](const Operand& a, const Operand& b) {
+    return a.source == b.source && a.word == b.word;
+  };
+  if (one.opcode != other.opcode) return "opcode";
+  if (one.opcode == Opcode::Send) return nullptr;
+  if (one.address.space != other.address.space || one.address.cell != other.address.cell)
+    return "cell";
+  if (one.packets != other.packets) return "packets";
+  if (one.opcode == Opcode::Read) return nullptr;
+  if (!is_same(one.operand, other.operand)) return "operand";
+  const bool compares = one.opcode == Opcode::CompareSwap;
+  return compares && !is_same(one.compare, other.compare) ? "compare" : nullptr;
+}
+
 }  // namespace
+
+std::optional<RequestFault> unlike_attempt_of(const Scenario& s) {
+  if (!s.has_history) return std::nullopt;
+  std::vector<const WorkRequest*> first(s.operations, nullptr);
+  for (std::size_t i = 0; i < s.work_requests.size(); ++i) {
+    const WorkRequest& one = s.work_requests[i];
+    if (!one.is_counted) continue;
+    const WorkRequest*& known = first[one.operation];
+    if (known == nullptr) known = &one;
+    const char* field = difference_of(*known, one);
+    if (field == nullptr) continue;
+    return RequestFault{i, field,
+                        fmt::format("with \"history\" {} and {} are attempts at operation {} and "
+                                    "differ here; the same, or another \"operation\", is accepted",
+                                    known->name, one.name, one.operation)};
+  }
+  return std::nullopt;
+}
 
 std::optional<ProgramFault> fault_of(const Scenario& scenario) { return Steps(scenario).fault(); }
 

@@ -26,6 +26,16 @@ struct ProgramFault {
 /// For each step of the program whether a way through the text leads there, in some run or none.
 [[nodiscard]] std::vector<bool> steps_led_to(const Scenario& scenario);
 
+struct RequestFault {
+  std::size_t request = 0;  // of the work requests
+  const char* field = "";
+  std::string what;
+};
+
+/// With a history: a request that counts and is no second attempt at what an earlier one of its
+/// operation does, for the judge knows one call of each operation.
+[[nodiscard]] std::optional<RequestFault> unlike_attempt_of(const Scenario& scenario);
+
 /// Why the judge of a history cannot have this one: it knows operands that the text says, one
 /// answer to each operation, one reading and one reuse of the receiver's, and tries all orders of
 /// a few operations. Nothing where it can, or where there is no history.

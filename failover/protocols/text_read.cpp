@@ -192,6 +192,8 @@ class Reader {
       s_.work_requests.push_back(std::move(one));
     }
     if (s_.work_requests.empty()) return list.bad("it is empty; at least one is accepted");
+    const auto fault = unlike_attempt_of(s_);
+    if (fault) return list.item(fault->request).at(fault->field).bad(fault->what);
     return {};
   }
   Result<WorkRequest> request(const JsonCursor& at) {

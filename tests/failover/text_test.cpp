@@ -231,11 +231,44 @@ TEST(ProtocolText, QueuePairOutOfItsOrder_IsRefused) {
               HasSubstr("V can be posted without W, which stands before it on QP 0"));
 }
 
+/// With a history, and W and V as two attempts at one operation.
+std::string with_history() {
+  std::string text = with(R"("protocol": "p",)", R"("judge": {"history": true}, "protocol": "p",)");
+  return text.replace(text.find(R"("operand": 2)"), 12, R"("operand": 1)");
+}
+
+struct Unlike {
+  const char* name;
+  const char* from;
+  const char* to;
+  const char* says;
+};
+
+class HistoryOfUnlikeAttempts : public ::testing::TestWithParam<Unlike> {};
+
+TEST_P(HistoryOfUnlikeAttempts, IsRefusedWithFileLineAndField) {
+  std::string text = with_history();
+  const std::size_t second = text.find(R"("name": "V")");
+  text.replace(text.find(GetParam().from, second), std::string_view(GetParam().from).size(),
+               GetParam().to);
+  EXPECT_THAT(read_protocol(text, "p.json").error().text, StartsWith(GetParam().says));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, HistoryOfUnlikeAttempts,
+    ::testing::Values(Unlike{"Opcode", R"("WRITE")", R"("WRITE_WITH_IMM")",
+                             "p.json:5: work_requests[1].opcode: with \"history\""},
+                      Unlike{"Cell", R"({"own": 0})", R"({"shared": 0})",
+                             "p.json:5: work_requests[1].cell: with \"history\""},
+                      Unlike{"Operand", R"("operand": 1)", R"("operand": 2)",
+                             "p.json:5: work_requests[1].operand: with \"history\""}),
+    [](const auto& info) { return info.param.name; });
+
 TEST(ProtocolText, HistoryThatTheJudgeCannotTry_IsRefused) {
-  const std::string history = R"("judge": {"history": true}, "protocol": "p",)";
-  const std::string many = with(R"("protocol": "p",)", history + R"("clients": 3,)");
+  const std::string one = with_history();
+  std::string many = one;
+  many.insert(many.find(R"("protocol")"), R"("clients": 3, )");
   EXPECT_THAT(read_protocol(many, "p.json").error().text, HasSubstr("budget is 9, at most 8"));
-  const std::string one = with(R"("protocol": "p",)", history);
   EXPECT_TRUE(read_protocol(one, "p.json").has_value());
   const std::string twice = R"("quiet": {"receiver": [{"consume": 1, "cell": 0},
                                                       {"consume": 1, "cell": 0}]})";
@@ -245,8 +278,7 @@ TEST(ProtocolText, HistoryThatTheJudgeCannotTry_IsRefused) {
 }
 
 TEST(ProtocolText, HistoryBesideWhatTheJudgeDoesNotKnow_IsRefused) {
-  const std::string text =
-      with(R"("protocol": "p",)", R"("judge": {"history": true}, "protocol": "p",)");
+  const std::string text = with_history();
   std::string record = text;
   record.insert(record.find(R"("name": "W")"), R"("record": 0, )");
   EXPECT_THAT(read_protocol(record, "p.json").error().text, HasSubstr("W has \"record\""));
@@ -260,7 +292,7 @@ TEST(ProtocolText, HistoryBesideWhatTheJudgeDoesNotKnow_IsRefused) {
 }
 
 TEST(ProtocolText, HistoryOfAnOperationThatIsToldTwice_IsRefused) {
-  std::string text = with(R"("protocol": "p",)", R"("judge": {"history": true}, "protocol": "p",)");
+  std::string text = with_history();
   const std::string end = R"({"label": "z", "end": true})";
   text.replace(text.find(end), end.size(), R"({"label": "z", "report": "done"}, {"report": "done"},
                                               {"end": true})");
@@ -269,7 +301,7 @@ TEST(ProtocolText, HistoryOfAnOperationThatIsToldTwice_IsRefused) {
 }
 
 TEST(ProtocolText, HistoryOfAnOperationWithoutARequestThatCounts_IsRefused) {
-  std::string text = with(R"("protocol": "p",)", R"("judge": {"history": true}, "protocol": "p",)");
+  std::string text = with_history();
   for (const std::string_view name : {R"("name": "W")", R"("name": "V")"})
     text.insert(text.find(name), R"("counted": false, )");
   EXPECT_THAT(read_protocol(text, "p.json").error().text,
