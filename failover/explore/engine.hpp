@@ -106,7 +106,8 @@ class Engine {
     std::uint64_t transitions = 0;
     std::uint64_t stuck = 0;
     std::uint64_t cut = 0;
-    Violation violation = Violation::None;
+    Violation violation = Violation::None;  // of a step, so of the next level
+    Violation of_state = Violation::None;   // of a state of this one, which comes first
     bool has_no_memory = false;
 
     /// Inserts a little later, when its place in the set has come from memory.
@@ -168,7 +169,7 @@ class Engine {
     Worker& worker = *workers_[self];
     for (auto& box : worker.outbox) box.clear();
     const auto visit = [&](const S& state, std::uint8_t byte) {
-      if (m_.scenario.has_history) note(worker, judge(m_, widen(state)));
+      if (m_.scenario.has_history) note(worker.of_state, judge(m_, widen(state)));
       if (o_.uses_symmetry)
         expand_class(worker, state, StepMark::of_byte(byte));
       else
@@ -187,7 +188,7 @@ class Engine {
           worker.steps.for_each_step(state, last,
                                      [&](const S& next, StepMark by, Violation violation) {
                                        if (violation != Violation::None)
-                                         return note(worker, violation);
+                                         return note(worker.violation, violation);
                                        hand_over(worker, next, by);
                                      }));
   }
@@ -206,7 +207,7 @@ class Engine {
   void expand_class(Worker& worker, const S& state, StepMark last) {
     const std::uint64_t steps =
         worker.steps.for_each_step(state, {}, [&](S next, StepMark by, Violation violation) {
-          if (violation != Violation::None) return note(worker, violation);
+          if (violation != Violation::None) return note(worker.violation, violation);
           const bool moves_one_block = by.actor() < m_.clients.size() && symmetry_.is_sorting();
           if (!moves_one_block) return hand_over(worker, symmetry_.canonical(next), {});
           if (last.actor() != 0 && by.commutes_with(last) &&
@@ -217,10 +218,9 @@ class Engine {
         });
     count(worker, state, steps);
   }
-  static void note(Worker& worker, Violation violation) {
+  static void note(Violation& least, Violation violation) {
     if (violation == Violation::None) return;
-    if (worker.violation == Violation::None || violation < worker.violation)
-      worker.violation = violation;
+    if (least == Violation::None || violation < least) least = violation;
   }
   void hand_over(Worker& worker, const S& state, StepMark by) {
     const std::uint64_t hash = fingerprint(state, o_.seed, domain_);
@@ -255,7 +255,8 @@ class Engine {
       totals_.frontier += worker->current.size() + worker->next.size();
       totals_.bytes += worker->set.bytes() + worker->current.bytes() + worker->next.bytes() +
                        worker->steps.bytes();
-      note(*workers_[0], worker->violation);
+      note(workers_[0]->violation, worker->violation);
+      note(workers_[0]->of_state, worker->of_state);
       is_level_done = is_level_done && worker->current.size() == 0;
       has_no_memory = has_no_memory || worker->has_no_memory || worker->set.is_exhausted();
     }
@@ -284,6 +285,7 @@ class Engine {
     return left != 0 && left < o_.leave_bytes;
   }
   void next_level() {
+    if (workers_[0]->of_state != Violation::None) return end(Ending::Violated);
     if (workers_[0]->violation != Violation::None) {
       ++depth_;
       return end(Ending::Violated);
@@ -317,7 +319,8 @@ class Engine {
   Exploration summary() const {
     Exploration result;
     result.ending = ending_;
-    result.violation = workers_[0]->violation;
+    const Worker& first = *workers_[0];
+    result.violation = first.of_state != Violation::None ? first.of_state : first.violation;
     result.states = totals_.states;
     result.transitions = totals_.transitions;
     result.depth = depth_;

@@ -10,6 +10,19 @@
 namespace portcullis::failover {
 namespace {
 
+/// Where a run can end in what it breaks. Of equally long runs those of the first kind come first,
+/// as in the search (engine.hpp).
+struct Break {
+  Violation violation = Violation::None;
+  std::size_t at = 0;  // in the log
+
+  [[nodiscard]] bool is_any() const noexcept { return violation != Violation::None; }
+  void note(Violation found, std::size_t place) {
+    if (found == Violation::None) return;
+    if (!is_any() || found < violation) *this = {found, place};
+  }
+};
+
 Trace replay(const Machine& machine, const RunLog& log, std::size_t last, Violation violation) {
   Trace trace{log.run_to(last), violation};
   const AnyState now = trace.steps.empty() ? machine.initial : trace.steps.back().state;
@@ -21,25 +34,25 @@ Trace replay(const Machine& machine, const RunLog& log, std::size_t last, Violat
   return trace;
 }
 
-}  // namespace
-
-namespace {
-
 std::optional<Trace> found_anew(const Machine& machine, bool uses_symmetry,
                                 std::uint64_t state_limit, const std::atomic<bool>* stop) {
   RunLog log(machine, uses_symmetry);
   const std::uint64_t most = std::min(state_limit, RunLog::kMost);
+  Break of_state, of_step;  // of one level
+  std::size_t level_end = log.size();
   for (std::size_t at = 0; at < log.size() && log.size() <= most; ++at) {
     if (stop != nullptr && stop->load()) return std::nullopt;
     const AnyState state = log.state(at);
-    const Violation own = judge(machine, state);
-    if (own != Violation::None) return replay(machine, log, at, own);
-    Violation broken = Violation::None;
+    of_state.note(judge(machine, state), at);
     for_each_step(machine, state, [&](const AnyState& next, const Label&, Violation violation) {
-      if (violation != Violation::None) broken = violation;
-      if (violation == Violation::None) log.add(next, at);
+      of_step.note(violation, at);
+      const bool is_last_level = of_state.is_any() || of_step.is_any();
+      if (violation == Violation::None && !is_last_level) log.add(next, at);
     });
-    if (broken != Violation::None) return replay(machine, log, at, broken);
+    if (at + 1 != level_end) continue;
+    for (const Break& found : {of_state, of_step})  // a step leads to the next level
+      if (found.is_any()) return replay(machine, log, found.at, found.violation);
+    level_end = log.size();
   }
   return std::nullopt;
 }

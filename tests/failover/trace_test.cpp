@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "failover/explore/chart.hpp"
+#include "failover/protocols/text.hpp"
 #include "tests/failover/support.hpp"
 
 namespace portcullis::failover {
@@ -47,6 +48,28 @@ TEST(Trace, IsAsLongAsTheSearchWasDeep) {
   const Machine machine = machine_of("lease-early", {.environment = Environment::Reuse});
   const auto trace = shortest_violation(machine, false, 100'000).value();
   EXPECT_EQ(trace.steps.size(), explore(machine, {}).value().depth);
+}
+
+/// Two executions of one FADD are seen once its client has ended, in five steps; that it is told to
+/// be not done, and was, in six.
+constexpr std::string_view kTwoBreaks = R"({
+  "protocol": "p", "bounds": {"late": 2, "timeouts": 1},
+  "judge": {"history": true, "placement_order": false},
+  "work_requests": [{"name": "a", "opcode": "FADD", "operand": 1},
+                    {"name": "b", "opcode": "FADD", "operand": 1}],
+  "steps": [{"post": "a"}, {"post": "b"}, {"await": "a", "keep": true, "on_timeout": "end"},
+            {"test": {"equals": 0}, "else": "tell"},
+            {"label": "tell", "report": "not-done"}, {"label": "end", "end": true}]})";
+
+TEST(Trace, OfAStateThatBreaksBeforeAStepDoes_IsOfTheSameViolationAndDepthAsTheSearch) {
+  const Scenario scenario = read_protocol(kTwoBreaks, "p").value().environments[0].scenario;
+  const Machine machine = compile(scenario).value();
+  const Exploration explored = explore(machine, {}).value();
+  EXPECT_EQ(explored.violation, Violation::Linearizability);
+  EXPECT_EQ(explored.depth, 5U);
+  const auto trace = shortest_violation(machine, false, 1000).value();
+  EXPECT_EQ(trace.violation, explored.violation);
+  EXPECT_EQ(trace.steps.size(), explored.depth);
 }
 
 TEST(Trace, OfASafeProtocol_IsNone) {
