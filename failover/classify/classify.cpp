@@ -670,11 +670,17 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
                                              Effort effort) {
   Dump dump = given;
   for (std::size_t i = 0; i < dump.size(); ++i) dump[i].index = i;
-  const std::vector<std::string> contradictions = settle_outcomes(dump);
+  const auto contradictions = settle_outcomes(dump);
   std::vector<Classification> advice(dump.size());
   std::vector<std::string> plain;
   for (std::size_t i = 0; i < dump.size(); ++i) {
-    plain.push_back(contradictions[i].empty() ? plain_reason(dump[i]) : contradictions[i]);
+    plain.push_back(
+        contradictions[i]
+            ? fmt::format("the dump contradicts itself: {} here, and SUCCESS at "
+                          "work_requests[{}], posted later on the same QP, which an error "
+                          "would have stopped",
+                          dump[i].status_name, *contradictions[i])
+            : plain_reason(dump[i]));
     const bool is_unknown = is_candidate(dump[i]);
     if (!plain.back().empty() && is_unknown) dump[i].outcome = Outcome::Unmodelled;
   }

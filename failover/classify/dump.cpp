@@ -12,6 +12,7 @@
 
 #include "base/json.hpp"
 #include "failover/classify/evidence.hpp"
+#include "failover/classify/meeting.hpp"
 #include "failover/classify/verbs_names.hpp"
 
 namespace portcullis::failover {
@@ -339,6 +340,18 @@ Result<void> weigh_evidence(const JsonCursor& root, const JsonCursor& requests, 
   return (is_evidence ? owner.at("evidence") : owner).at(misfit->field).refuse(misfit->accepted);
 }
 
+/// An error stops a QP: what was posted behind it is flushed.
+Result<void> agree_on_completions(const JsonCursor& requests, Dump dump) {
+  const auto contradictions = settle_outcomes(dump);
+  for (std::size_t i = 0; i < dump.size(); ++i)
+    if (contradictions[i])
+      return requests.item(i).at("status").refuse(
+          fmt::format("IBV_WC_SUCCESS, or none, beside the IBV_WC_SUCCESS of work_requests[{}], "
+                      "which was posted later on the same QP,",
+                      *contradictions[i]));
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<OutstandingRequest>> read_dump(std::string_view text, std::string_view file) {
@@ -358,6 +371,7 @@ Result<std::vector<OutstandingRequest>> read_dump(std::string_view text, std::st
     PORTCULLIS_TRY_ASSIGN(OutstandingRequest one, request_of(requests.item(i), contracts));
     dump.push_back(std::move(one));
   }
+  PORTCULLIS_TRY(agree_on_completions(requests, dump));
   PORTCULLIS_TRY(agree_on_words(requests, dump));
   PORTCULLIS_TRY(weigh_evidence(root, requests, dump));
   return dump;

@@ -187,8 +187,8 @@ std::string obstacle_of(const Dump& dump, const std::vector<unsigned>& members) 
 
 }  // namespace
 
-std::vector<std::string> settle_outcomes(Dump& dump) {
-  std::vector<std::string> contradictions(dump.size());
+std::vector<std::optional<std::size_t>> settle_outcomes(Dump& dump) {
+  std::vector<std::optional<std::size_t>> contradictions(dump.size());
   std::map<std::uint32_t, std::size_t> completed;  // the last one seen from the end, by QP
   for (std::size_t i = dump.size(); i-- > 0;) {
     OutstandingRequest& r = dump[i];
@@ -201,10 +201,7 @@ std::vector<std::string> settle_outcomes(Dump& dump) {
     } else if (later != completed.end()) {
       r.outcome = Outcome::Unmodelled;
       r.qp_num.reset();  // what it says of order is not so
-      contradictions[i] = fmt::format(
-          "the dump contradicts itself: {} here, and SUCCESS at work_requests[{}], "
-          "posted later on the same QP, which an error would have stopped",
-          r.status_name, later->second);
+      contradictions[i] = later->second;
     }
   }
   return contradictions;

@@ -26,9 +26,10 @@ struct Group {
   bool is_of_reads = false;
 };
 
-/// A request whose completion is implied by a later one of its QP becomes Completed. Why the dump
-/// contradicts itself for that request, where it does; one text for each request.
-[[nodiscard]] std::vector<std::string> settle_outcomes(std::vector<OutstandingRequest>& dump);
+/// A request whose completion is implied by a later one of its QP becomes Completed. Of each, the
+/// later one of its QP whose SUCCESS contradicts its error, which would have stopped the QP.
+[[nodiscard]] std::vector<std::optional<std::size_t>> settle_outcomes(
+    std::vector<OutstandingRequest>& dump);
 
 /// Groups of the requests that may matter to each other, each alone where it meets nobody. Nothing
 /// once `stop` is true: what was not compared with all others is not known to meet nobody.

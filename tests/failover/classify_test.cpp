@@ -618,6 +618,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"Missing", "\"wr_id\": 7, ", "", "d:4: work_requests[0]: no \"wr_id\"; "},
         Bad{"NoRegions", "\"regions\"", "\"region\"",
             "d:2: region: no such field; accepted are regions, work_requests"},
+        Bad{"SuccessAfterAnErrorOnOneQp", "\"status\"", "\"qp_num\": 77, \"status\"",
+            "d:5: work_requests[0].status: \"IBV_WC_RETRY_EXC_ERR\"; IBV_WC_SUCCESS, or none, "},
         Bad{"UnknownStatus", "IBV_WC_SUCCESS", "IBV_WC_FINE", "d:6: work_requests[1].status: "}),
     [](const auto& info) { return info.param.name; });
 
