@@ -41,11 +41,12 @@ bool takes_part(const OutstandingRequest& r) {
   return r.opcode && carries_data(*r.opcode) && r.length.value_or(kOnePacket + 1) > kOnePacket;
 }
 
+bool is_any(const OutstandingRequest& r) { return !r.opcode && r.side_effect == SideEffect::Any; }
+
 enum class Touch : std::uint8_t { Apart, Meet, Unclear };
 
 Touch touch(const OutstandingRequest& a, const OutstandingRequest& b) {
   if (!takes_part(a) || !takes_part(b)) return Touch::Apart;
-  const auto is_any = [](const auto& r) { return !r.opcode && r.side_effect == SideEffect::Any; };
   if (is_any(a) || is_any(b))
     return (is_any(a) || touches_memory(a)) && (is_any(b) || touches_memory(b)) ? Touch::Unclear
                                                                                 : Touch::Apart;
@@ -59,6 +60,33 @@ Touch touch(const OutstandingRequest& a, const OutstandingRequest& b) {
   if (!of_a || !of_b) return a.rkey == b.rkey ? Touch::Unclear : Touch::Apart;
   if (of_a->last < of_b->first || of_b->last < of_a->first) return Touch::Apart;
   return a.rkey == b.rkey ? Touch::Meet : Touch::Unclear;
+}
+
+/// Each two requests that may not be apart, the earlier one first: where both say their bytes, only
+/// those whose bytes overlap. False once `stop` is true.
+template <class Visit>
+bool for_each_near(const Dump& dump, const std::atomic<bool>* stop, const Visit& visit) {
+  std::vector<unsigned> anywhere, somewhere;  // by whether their bytes are known
+  for (unsigned i = 0; i < dump.size(); ++i) {
+    if (!is_any(dump[i]) && !touches_memory(dump[i])) continue;
+    (is_any(dump[i]) || !bytes_of(dump[i]) ? anywhere : somewhere).push_back(i);
+  }
+  const auto is_stopped = [&] { return stop != nullptr && stop->load(); };
+  for (const unsigned one : anywhere) {
+    if (is_stopped()) return false;
+    for (unsigned other = 0; other < dump.size(); ++other)
+      if (other != one) visit(std::min(one, other), std::max(one, other));
+  }
+  std::ranges::sort(somewhere, {}, [&](unsigned i) { return bytes_of(dump[i])->first; });
+  std::vector<unsigned> open;  // whose bytes reach as far as those of the next one
+  for (const unsigned next : somewhere) {
+    if (is_stopped()) return false;
+    const std::uint64_t first = bytes_of(dump[next])->first;
+    std::erase_if(open, [&](unsigned i) { return bytes_of(dump[i])->last < first; });
+    for (const unsigned other : open) visit(std::min(next, other), std::max(next, other));
+    open.push_back(next);
+  }
+  return !is_stopped();
 }
 
 /// Runs of bytes that each member covers as a whole or not at all, by their first byte.
@@ -217,17 +245,16 @@ std::optional<std::vector<Group>> groups_of(const Dump& dump, const std::atomic<
   };
   // Of each: the last one of which the dump does not say whether it touches the same memory.
   std::vector<std::optional<unsigned>> unclear(dump.size());
-  for (unsigned a = 0; a < dump.size(); ++a) {
-    if (is_stopped()) return std::nullopt;
-    for (unsigned b = a + 1; b < dump.size(); ++b) {
-      const Touch how = touch(dump[a], dump[b]);
-      if (how == Touch::Apart) continue;
-      leader[leader_of(b)] = leader_of(a);
-      if (how != Touch::Unclear) continue;
-      unclear[a] = b;
-      unclear[b] = a;
-    }
-  }
+  const bool is_whole = for_each_near(dump, stop, [&](unsigned a, unsigned b) {
+    const Touch how = touch(dump[a], dump[b]);
+    if (how == Touch::Apart) return;
+    const unsigned of_a = leader_of(a), of_b = leader_of(b);
+    leader[std::max(of_a, of_b)] = std::min(of_a, of_b);
+    if (how != Touch::Unclear) return;
+    unclear[a] = std::max(unclear[a].value_or(b), b);
+    unclear[b] = std::max(unclear[b].value_or(a), a);
+  });
+  if (!is_whole) return std::nullopt;
   std::map<unsigned, Group> by_leader;
   for (unsigned i = 0; i < dump.size(); ++i) {
     Group& group = by_leader[leader_of(i)];

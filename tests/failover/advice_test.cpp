@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
+#include <random>
 
 #include "tests/failover/second_opinion.hpp"
 #include "tests/failover/support.hpp"
@@ -116,6 +118,49 @@ TEST(Advice, ForThreeOnOneQp_IsWhatASecondOpinionFinds) {
         }
   EXPECT_THAT(found, ::testing::Each(""));
   EXPECT_GT(tally.reposted, 0U);
+}
+
+/// Requests of all kinds, with and without bytes, at places that often overlap.
+Dump many_drawn(unsigned seed) {
+  std::mt19937 draw(seed);
+  Dump dump;
+  for (unsigned i = 0; i < 60; ++i) {
+    OutstandingRequest one = kinds()[draw() % kinds().size()];
+    one.remote_addr = 8 * (draw() % 400);
+    one.length = draw() % 9 == 0 ? 0 : 8 * (1 + draw() % 3);
+    one.rkey = draw() % 50 == 0 ? 2 : 1;
+    one.contract.environment = draw() % 2 == 0 ? Environment::Quiet : Environment::OtherWriters;
+    if (draw() % 60 == 0) one.remote_addr.reset();
+    if (draw() % 60 == 0) one.length = ~std::uint64_t{0};
+    if (draw() % 60 == 0) one.opcode.reset();
+    one.side_effect = draw() % 2 == 0 ? SideEffect::Any : SideEffect::Message;
+    if (draw() % 20 == 0) one.outcome = Outcome::Refused;
+    dump.push_back(one);
+  }
+  return dump;
+}
+/// The lowest request that one meets, directly or through others, when each two are looked at.
+std::vector<unsigned> met_pair_by_pair(const Dump& dump) {
+  std::vector<unsigned> lowest(dump.size());
+  std::iota(lowest.begin(), lowest.end(), 0U);
+  for (unsigned a = 0; a < dump.size(); ++a)
+    for (unsigned b = a + 1; b < dump.size(); ++b) {
+      if (groups_of({dump[a], dump[b]})->size() == 2) continue;
+      const auto [low, high] = std::minmax({lowest[a], lowest[b]});
+      std::ranges::replace(lowest, high, low);
+    }
+  return lowest;
+}
+
+TEST(Groups, OfManyRequests_AreThoseThatEachTwoOfThemMake) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const Dump dump = many_drawn(seed);
+    std::vector<unsigned> lowest(dump.size());
+    const std::vector<Group> groups = groups_of(dump).value();
+    for (const Group& group : groups)
+      for (const unsigned member : group.members) lowest[member] = group.members.front();
+    EXPECT_EQ(lowest, met_pair_by_pair(dump)) << seed;
+  }
 }
 
 /// Follows a trace through the machine's own steps; what the last of them breaks.
