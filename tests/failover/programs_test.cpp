@@ -171,6 +171,7 @@ TEST(ExploreProgram, ModelThatOutgrowsTheMemoryGiven_StopsWithWhatItHasAndTheEst
   EXPECT_EQ(run_explore(command, console.io), kExitStopped);
   EXPECT_THAT(console.out.str(), HasSubstr("tagged-help-cas: memory-limit\n"));
   EXPECT_THAT(console.out.str(), HasSubstr("stopped where the memory ended; estimated were about"));
+  EXPECT_THAT(console.out.str(), HasSubstr("which allows more than a run may come to"));
 }
 
 TEST(ExploreProgram, SearchThatEndsEarly_SaysNullOfWhetherSomeRunGivesUp) {

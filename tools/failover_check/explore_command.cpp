@@ -38,7 +38,8 @@ const char* basis_text(Estimate::Basis basis) {
     case Estimate::Basis::TwoClients:
       return "from one client and two";
     case Estimate::Basis::Pairs:
-      return "from each client beside each state of the memory";
+      return "from each client beside each state of the memory, which allows more than a run may "
+             "come to";
     case Estimate::Basis::AtLeast:
       return "a sample that was cut off says no more";
   }
