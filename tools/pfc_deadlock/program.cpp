@@ -35,10 +35,9 @@ void print_help(std::ostream& out) {
       "  pfc-deadlock fluid seed-1 --at 1,5,10\n"
       "  pfc-deadlock fluid ring-3 --set d=0.125 --discipline fifo --until 50 --svg ring.svg\n"
       "  pfc-deadlock topology seed-1 --json > my-fabric.json\n\n"
-      "exit status: 0 done, 1 cbd found a cycle, residence no bound, headroom an ingress that "
-      "is\n"
-      "short, or a run of fluid or packet is locked at its end, 2 bad arguments or a bad file, 130 "
-      "Ctrl-C, 143 SIGTERM\n{}",
+      "exit status: 0 done, 1 cbd found a cycle, residence no bound, headroom an ingress that\n"
+      "is short, or a run of fluid or packet is locked at its end, 2 bad arguments or a bad file,\n"
+      "130 Ctrl-C, 143 SIGTERM\n{}",
       program::kExitHelp);
 }
 
