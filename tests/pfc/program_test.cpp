@@ -322,6 +322,21 @@ TEST(Sweep, PacketsWithoutOffsets_LockWhenPacketSaysSo) {
   EXPECT_EQ(swept.at("cells").at(0).at("times"), nlohmann::json({time, time}));
 }
 
+TEST(Sweep, LockThatTheWatchdogEnds_IsNoDeadlock) {
+  const std::vector<std::string> watchdog = {"--until",     "400",  "--watchdog",   "drop",
+                                             "--detect-ms", "0.05", "--restore-ms", "0.02",
+                                             "--format",    "json"};
+  std::vector<std::string> sweep = {"sweep",   "ring-3", "--engine", "packet",    "--vary",
+                                    "d=0.125", "--runs", "1",        "--offsets", "0"};
+  std::vector<std::string> packet = {"packet", "ring-3", "--set", "d=0.125"};
+  sweep.insert(sweep.end(), watchdog.begin(), watchdog.end());
+  packet.insert(packet.end(), watchdog.begin(), watchdog.end());
+  const auto run = nlohmann::json::parse(run_pfc_deadlock(packet).out);
+  EXPECT_TRUE(run.contains("ended_deadlock"));
+  const auto swept = nlohmann::json::parse(run_pfc_deadlock(sweep).out);
+  EXPECT_EQ(swept.at("cells").at(0).at("times"), nlohmann::json::array());
+}
+
 TEST(Sweep, PacketOptionsOfTheFluidEngine_AreRefused) {
   EXPECT_THAT(
       run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1", "--runs", "1", "--quanta", "9"}).err,

@@ -96,9 +96,7 @@ Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::
     PORTCULLIS_TRY_ASSIGN(run.messages, workload_of(options.workload, topology, made));
     run.ways_seed = options.conditions.seed;
   }
-  run.stop_at_deadlock = !options.keep_going &&
-                         run.watchdog.action == packet::WatchdogAction::None &&
-                         run.watchdog.ports.empty();
+  run.stop_at_deadlock = run.stop_at_deadlock && !options.keep_going;
   run.with_residence = options.format == Format::Json;
   if (options.format == Format::Csv || !options.svg.empty() || !options.report.empty())
     run.sample_every = options.sample > 0 ? std::max<packet::Picoseconds>(

@@ -313,6 +313,8 @@ Result<packet::RunOptions> run_options(const PacketConditions& from, const Topol
                   {}};
   for (const std::string& text : from.watchdog_ports)
     PORTCULLIS_TRY(add_watched(text, topology, run.watchdog));
+  run.stop_at_deadlock =
+      run.watchdog.action == packet::WatchdogAction::None && run.watchdog.ports.empty();
   PORTCULLIS_TRY_ASSIGN(run.schedule, schedule_of(from.schedule));
   run.ecn.is_on = from.dcqcn || !from.ecn.empty();
   run.ecn.seed = from.seed;

@@ -39,7 +39,8 @@ struct PacketConditions {
 
 void describe(CLI::App& app, PacketConditions& conditions);
 
-/// `topology` as it was given, `flows` as they were split; `until` is that of the run.
+/// `topology` as it was given, `flows` as they were split; `until` is that of the run. With a
+/// watchdog it goes on behind a lock, which may be ended.
 /// InvalidArgument names the option.
 [[nodiscard]] Result<pfc::packet::RunOptions> run_options(const PacketConditions& conditions,
                                                           const pfc::Topology& topology,

@@ -240,7 +240,8 @@ void declare(CLI::App& app, Options& to) {
   app.add_option("--report", to.report, kReportHelp);
 }
 
-/// Runs packets, with the conditions given, until the first deadlock.
+/// Runs packets, with the conditions given, until the first deadlock; with a watchdog, until the
+/// end: what counts is a lock that stands then.
 Result<std::optional<double>> time_by_packets(const pfc::Topology& made, const Options& options,
                                               const std::atomic<bool>& is_stopped) {
   namespace packet = pfc::packet;
