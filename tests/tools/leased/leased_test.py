@@ -111,11 +111,15 @@ class Leased(unittest.TestCase):
             texts = [(each / "status").read_text() for each in tasks.iterdir()]
             return sum(int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", each).group(1))
                        for each in texts)
-        time.sleep(1)  # until it has noticed
-        began, before = time.monotonic(), naps()
-        time.sleep(1)
-        # A thousand of the device's thread, two thousand of the model.
-        self.assertLess((naps() - before) / (time.monotonic() - began), 3_200)
+
+        def naps_per_second():
+            began, before = time.monotonic(), naps()
+            time.sleep(1)
+            return (naps() - before) / (time.monotonic() - began)
+        # A thousand of the device's thread and two thousand of the model, once it has noticed; that
+        # takes longer where others keep the cores busy.
+        rates = (naps_per_second() for _ in range(60))
+        self.assertTrue(any(rate < 3_200 for rate in rates))
 
     def test_time_to_live_ends_a_lease_and_renewal_puts_it_off(self):
         with self.serve().client() as client:
