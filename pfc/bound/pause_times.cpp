@@ -12,7 +12,10 @@ namespace portcullis::pfc::bound {
 namespace {
 
 /// Of a quotient or difference of two that are infinite: a NaN would drop out of every maximum.
-double or_unlimited(double value) { return std::isnan(value) ? kUnlimited : value; }
+double or_unlimited(double value) {
+  if (std::isnan(value)) return kUnlimited;
+  return value;
+}
 
 }  // namespace
 

@@ -145,8 +145,9 @@ class Bounder {
   }
 
   void take(double& to, double ps) {
-    const double time = ps / (topology_.units.time_s * 1e12);
-    to = std::isnan(time) ? kUnlimited : std::max(to, time);  // a maximum passes over a NaN
+    double time = ps / (topology_.units.time_s * 1e12);
+    if (std::isnan(time)) time = kUnlimited;  // a maximum passes over a NaN
+    to = std::max(to, time);
     bound_.most = std::max(bound_.most, to);
   }
 
