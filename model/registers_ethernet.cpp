@@ -53,7 +53,8 @@ void rfc_2863(const PortCounters::Counts& c, std::span<std::byte> out) {
 void rfc_2819(const PortCounters::Counts& c, std::span<std::byte> out) {
   const auto group = prm::View<prm::eth_2819_cntrs_grp_data_layout>::at(out);
   const TrafficCount received = PortCounters::sum(c.received);
-  // RFC 2819, etherStatsOctets: "excluding framing bits but including FCS octets".
+  // RFC 2819, etherStatsOctets: "excluding framing bits but including FCS octets". That a card's
+  // group of that name keeps to it is a hypothesis.
   PORTCULLIS_PUT("ether_stats_octets",
                  received.octets + PortCounters::kFcsBytes * received.packets);
   PORTCULLIS_PUT("ether_stats_pkts", received.packets);

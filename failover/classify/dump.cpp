@@ -340,7 +340,8 @@ Result<void> weigh_evidence(const JsonCursor& root, const JsonCursor& requests, 
   return (is_evidence ? owner.at("evidence") : owner).at(misfit->field).refuse(misfit->accepted);
 }
 
-/// An error stops a QP: what was posted behind it is flushed.
+/// An error stops an RC QP: what was posted behind it is flushed. Linux's rxe_requester() does so
+/// since commit ae720bdb703b, "as per IBTA specification"; the specification was not opened.
 Result<void> agree_on_completions(const JsonCursor& requests, Dump dump) {
   const auto contradictions = settle_outcomes(dump);
   for (std::size_t i = 0; i < dump.size(); ++i)
