@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lease/step_table.hpp"
 
-#include <string>
-
 #include "base/host_patience.hpp"
 #include "pmd/fence_commands.hpp"
 #include "pmd/inline_command.hpp"
@@ -55,9 +53,7 @@ Result<Ticket> clear_rights(CommandChannel& channel, const FenceTarget& target,
       .set<"qpc.st", prm::number(prm::QpServiceType::RC)>()
       .set<"qpc.pm_state", prm::number(prm::QpPathMigration::MIGRATED)>()
       .put<"qpc.pd">(target.pdn);
-  if (in.overflow() != nullptr)
-    return fail(Errc::InvalidArgument, std::string("rts2rts_qp_in.") + in.overflow() +
-                                           ": the value is wider than the field");
+  if (in.overflow() != nullptr) return pmd::too_wide("rts2rts_qp_in", in.overflow());
   return channel.submit(in.all(), prm::rts2rts_qp_out::bytes, slot_class);
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "prm/view.hpp"
@@ -97,15 +98,16 @@ class UndoScope {
   CommandChannel* channel_;
 };
 
+/// InvalidArgument that names the field whose value did not fit. Nothing was sent.
+[[nodiscard]] tl::unexpected<Error> too_wide(std::string_view layout, std::string_view field);
+
 /// Runs one command with fixed-size input and output; an input value too wide for its field is
 /// InvalidArgument naming the field, and nothing is sent.
 template <class Out, class In>
 [[nodiscard]] Result<prm::Buffer<Out>> run(CommandChannel& channel, const prm::Buffer<In>& in,
                                            std::uint64_t deadline_ns,
                                            SlotClass slot_class = SlotClass::Common) {
-  if (in.overflow() != nullptr)
-    return fail(Errc::InvalidArgument, std::string(In::name.view()) + "." + in.overflow() +
-                                           ": the value is wider than the field");
+  if (in.overflow() != nullptr) return too_wide(In::name.view(), in.overflow());
   prm::Buffer<Out> out;
   PORTCULLIS_TRY(channel.execute(in.all(), out.all(), slot_class, deadline_ns));
   return out;

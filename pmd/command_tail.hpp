@@ -6,7 +6,6 @@
 
 #include <cstring>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/cells.hpp"
@@ -36,9 +35,7 @@ template <class Out, class In>
                                                      std::span<const std::uint64_t> tail,
                                                      std::uint64_t deadline_ns,
                                                      SlotClass slot_class = SlotClass::Common) {
-  if (in.overflow() != nullptr)
-    return fail(Errc::InvalidArgument, std::string(In::name.view()) + "." + in.overflow() +
-                                           ": the value is wider than the field");
+  if (in.overflow() != nullptr) return too_wide(In::name.view(), in.overflow());
   prm::Buffer<Out> out;
   PORTCULLIS_TRY(channel.execute(with_tail(in, tail), out.all(), slot_class, deadline_ns));
   return out;

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pmd/inline_command.hpp"
 
-#include <string>
-
 namespace portcullis::pmd {
 
-Result<Ticket> InlineCommand::refuse() const {
-  return fail(Errc::InvalidArgument,
-              std::string(layout_) + "." + overflow_ + ": the value is wider than the field");
-}
+Result<Ticket> InlineCommand::refuse() const { return too_wide(layout_, overflow_); }
 
 Result<Ticket> InlineCommand::submit(CommandChannel& channel, SlotClass slot_class) const {
   if (overflow_ != nullptr) [[unlikely]]

@@ -1,5 +1,6 @@
 # Objects of an initialised function and the data path.
 set(PMD_OBJECT_SOURCES
+    command_channel.cpp
     completion.cpp
     completion_queue.cpp
     completion_ring.cpp
