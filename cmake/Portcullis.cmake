@@ -25,6 +25,13 @@ target_link_libraries(portcullis_flags INTERFACE portcullis_sanitizers)
 # four that are used are linked by name.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(DPDK REQUIRED libdpdk>=22.11)
+# "-include rte_config.h": DPDK's headers include it themselves (rte_common.h), and gcc passes over a
+# precompiled header that is not the first file that it reads.
+list(FIND DPDK_CFLAGS_OTHER -include at)
+if(NOT at EQUAL -1 AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  list(REMOVE_AT DPDK_CFLAGS_OTHER ${at})
+  list(REMOVE_AT DPDK_CFLAGS_OTHER ${at})
+endif()
 add_library(portcullis_eal INTERFACE)
 target_include_directories(portcullis_eal SYSTEM INTERFACE ${DPDK_INCLUDE_DIRS})
 target_compile_options(portcullis_eal INTERFACE ${DPDK_CFLAGS_OTHER})
@@ -41,15 +48,43 @@ target_link_libraries(portcullis_fmt INTERFACE
 # ThreadSanitizer is for, and `ninja polled_tests` builds no others.
 add_custom_target(polled_tests)
 
-# portcullis_library(NAME file.cpp .. LINKS target ..): the folder NAME as library portcullis_NAME.
-# Its objects go into programs and into libportcullis.so alike. Hidden symbols let the compiler see
+# Code that goes into programs and into libportcullis.so alike. Hidden symbols let the compiler see
 # through calls as it does without -fPIC, so the programs lose nothing by it (./dev cost).
-function(portcullis_library name)
-  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
-  add_library(portcullis_${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
-  set_target_properties(portcullis_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+function(portcullis_library_code target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
                         CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
+# portcullis_read_once(NAME header source [target ..]): the header is read twice, once with the flags
+# of DPDK's headers, and not in each source: by targets that are REUSE_FROM NAME_eal or NAME_flags.
+# The presets with sanitizers do without: there a source that does not name what it uses is seen,
+# and ccache knows clang's precompiled headers in one folder alone.
+function(portcullis_read_once name header source)
+  foreach(flavour flags eal)
+    add_library(${name}_${flavour} OBJECT ${source})
+    target_precompile_headers(${name}_${flavour} PRIVATE ${header})
+    target_link_libraries(${name}_${flavour} PRIVATE portcullis_flags portcullis_${flavour}
+                          portcullis_fmt ${ARGN})
+  endforeach()
+endfunction()
+
+# portcullis_library(NAME file.cpp .. LINKS target .. [READS header]): the folder NAME as library
+# portcullis_NAME. Its precompiled header is READS, else base/read_once.hpp.
+function(portcullis_library name)
+  cmake_parse_arguments(ARG "" "READS" "LINKS" ${ARGN})
+  add_library(portcullis_${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  portcullis_library_code(portcullis_${name})
   target_link_libraries(portcullis_${name} PUBLIC portcullis_flags ${ARG_LINKS})
+  # A compiler takes no precompiled header that was made with other flags than a source has.
+  portcullis_links(has_eal portcullis_eal ${ARG_LINKS})
+  portcullis_links(has_fmt portcullis_fmt ${ARG_LINKS})
+  if(ARG_READS)
+    target_precompile_headers(portcullis_${name} PRIVATE ${ARG_READS})
+  elseif(has_eal)
+    target_precompile_headers(portcullis_${name} REUSE_FROM portcullis_read_eal)
+  elseif(has_fmt)
+    target_precompile_headers(portcullis_${name} REUSE_FROM portcullis_read_flags)
+  endif()
 endfunction()
 
 # portcullis_links(OUT WANTED target ..): whether one of them hands WANTED on to whoever links it.
