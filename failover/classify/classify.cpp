@@ -11,6 +11,7 @@
 
 #include "failover/classify/alike.hpp"
 #include "failover/classify/buffer.hpp"
+#include "failover/classify/findings.hpp"
 #include "failover/classify/meeting.hpp"
 #include "failover/classify/rules.hpp"
 
@@ -111,6 +112,10 @@ bool is_candidate(const OutstandingRequest& r) {
   return r.opcode && r.outcome == Outcome::Unknown && !is_empty(r);
 }
 
+bool is_asked(const std::vector<bool>& asked, std::size_t number) {
+  return asked.empty() || asked[number];
+}
+
 std::string names_of(const std::vector<std::size_t>& requests) {
   std::string text;
   for (const std::size_t index : requests)
@@ -128,8 +133,8 @@ void forget_memory(Evidence& evidence) {
 class GroupAdvice {
  public:
   GroupAdvice(const Dump& dump, const Members& members, std::vector<Classification>& advice,
-              const std::atomic<bool>* stop)
-      : dump_(dump), story_(story_of(dump, members)), advice_(advice), stop_(stop) {
+              const std::atomic<bool>* stop, const std::vector<bool>& asked)
+      : dump_(dump), story_(story_of(dump, members)), advice_(advice), stop_(stop), asked_(asked) {
     std::size_t at = 0;
     for (const unsigned member : members) {
       while (story_.requests[at].is_message) ++at;
@@ -148,7 +153,7 @@ class GroupAdvice {
       PORTCULLIS_TRY_ASSIGN(const bool is_safe, are_safe({one}));
       if (is_safe)
         safe.push_back(one);
-      else
+      else if (is_asked(asked_, one.number))
         PORTCULLIS_TRY(restrict(one));
     }
     PORTCULLIS_TRY_ASSIGN(const bool is_joint_safe, are_safe(safe));
@@ -416,6 +421,7 @@ class GroupAdvice {
   Story story_;
   std::vector<Classification>& advice_;
   const std::atomic<bool>* stop_;
+  const std::vector<bool>& asked_;
   std::vector<Candidate> candidates_;
   std::uint64_t states_ = 0;
   bool are_answers_known_ = false;  // of CASes that swap a word for itself, beside others
@@ -446,16 +452,46 @@ std::string plain_reason(const OutstandingRequest& r) {
 
 bool is_over(const std::atomic<bool>* stop) { return stop != nullptr && stop->load(); }
 
+/// A dump that is being classified.
+struct Case {
+  const Dump& dump;
+  Effort effort;
+  std::vector<Classification>& advice;
+  const std::atomic<bool>* stop;
+  const Asked& asked;
+};
+
+/// Explores them, unless that was done before.
+Result<void> decide_together(const Case& of, const Members& members) {
+  Findings* const findings = of.asked.findings;
+  std::string key;
+  if (findings != nullptr) {
+    key = Findings::key_of(story_of(of.dump, members));
+    for (const unsigned member : members) key += is_asked(of.asked.requests, member) ? '1' : '0';
+    if (const auto* const known = findings->of(key)) {
+      for (std::size_t i = 0; i < members.size(); ++i) of.advice[members[i]] = (*known)[i];
+      return {};
+    }
+  }
+  GroupAdvice group(of.dump, members, of.advice, of.stop, of.asked.requests);
+  PORTCULLIS_TRY(group.decide());
+  if (findings == nullptr || is_over(of.stop)) return {};
+  std::vector<Classification> found;
+  for (const unsigned member : members) found.push_back(of.advice[member]);
+  findings->keep(std::move(key), std::move(found));
+  return {};
+}
+
 /// Where it is unclear what a request meets, one that no company makes repostable.
-Result<void> decide_alone(const Dump& dump, const Group& group, Effort effort,
-                          std::vector<Classification>& advice, const std::atomic<bool>* stop) {
+Result<void> decide_alone(const Case& of, const Group& group) {
+  const auto& [dump, effort, advice, stop, asked] = of;
   for (const unsigned member : group.members) {
     if (is_over(stop)) return {};
     if (!is_candidate(dump[member])) continue;
     // What was found in memory may be another's work.
     const bool is_told =
         group.is_unclear && effort == Effort::Explore && !dump[member].evidence.is_of_memory();
-    if (is_told) PORTCULLIS_TRY(GroupAdvice(dump, {member}, advice, stop).decide());
+    if (is_told) PORTCULLIS_TRY(decide_together(of, {member}));
     if (advice[member].advice == Advice::Never) continue;
     advice[member] = {};
     advice[member].reason = group.obstacle;
@@ -475,8 +511,8 @@ void order(std::vector<Classification>& advice, std::size_t of, std::size_t also
 
 /// More READs than are explored together, or that may meet: each with one that was answered behind
 /// it, and in posting order with the one that is reposted next.
-Result<void> decide_reads(const Dump& dump, const Group& group, std::vector<Classification>& advice,
-                          const std::atomic<bool>* stop) {
+Result<void> decide_reads(const Case& of, const Group& group) {
+  const auto& [dump, effort, advice, stop, asked] = of;
   std::optional<unsigned> last;
   for (const unsigned member : group.members) {
     if (is_over(stop)) return {};
@@ -487,7 +523,7 @@ Result<void> decide_reads(const Dump& dump, const Group& group, std::vector<Clas
       continue;
     }
     const Members together = answered ? Members{member, answered->number} : Members{member};
-    PORTCULLIS_TRY(GroupAdvice(dump, together, advice, stop).decide());
+    PORTCULLIS_TRY(decide_together(of, together));
     if (advice[member].advice != Advice::Repost) continue;
     if (last) order(advice, *last, member);
     if (last) order(advice, member, *last);
@@ -497,13 +533,13 @@ Result<void> decide_reads(const Dump& dump, const Group& group, std::vector<Clas
 }
 
 /// `alike` knows what was decided before.
-Result<void> decide_group(const Dump& dump, const Group& group, Effort effort, Alike& alike,
-                          std::vector<Classification>& advice, const std::atomic<bool>* stop) {
+Result<void> decide_group(const Case& of, const Group& group, Alike& alike) {
+  const auto& [dump, effort, advice, stop, asked] = of;
   const bool are_reads = group.is_of_reads && effort == Effort::Explore;
-  if (are_reads) return decide_reads(dump, group, advice, stop);
-  if (!group.obstacle.empty()) return decide_alone(dump, group, effort, advice, stop);
+  if (are_reads) return decide_reads(of, group);
+  if (!group.obstacle.empty()) return decide_alone(of, group);
   if (effort == Effort::Rules) {
-    GroupAdvice(dump, group.members, advice, stop).decide_by_rule();
+    GroupAdvice(dump, group.members, advice, stop, asked.requests).decide_by_rule();
     return {};
   }
   if (group.members.size() == 1) {
@@ -514,7 +550,7 @@ Result<void> decide_group(const Dump& dump, const Group& group, Effort effort, A
       return {};
     }
   }
-  return GroupAdvice(dump, group.members, advice, stop).decide();
+  return decide_together(of, group.members);
 }
 
 /// Whether both are reposted only exploring tells, and with it whether they have an order: no rule
@@ -572,8 +608,24 @@ void order_among_messages(const Dump& dump, std::vector<Classification>& advice)
   }
 }
 
-Result<void> decide_all(const Dump& dump, Effort effort, std::vector<Classification>& advice,
-                        const std::atomic<bool>* stop) {
+/// Those that are asked for, and the messages whose repost has an order with theirs.
+std::vector<bool> needed_for(const Dump& dump, const std::vector<Group>& groups,
+                             const std::vector<bool>& asked) {
+  std::vector<bool> needed = asked;
+  if (asked.empty()) return needed;
+  for (const Group& group : groups)
+    if (std::ranges::any_of(group.members, [&](unsigned i) { return asked[i]; }))
+      for (const std::size_t message : later_messages(dump, group.members)) needed[message] = true;
+  for (std::size_t i = 0; i < dump.size(); ++i)  // of one QP, each with the next
+    for (std::size_t other = 0; other < dump.size(); ++other)
+      if (asked[other] && dump[i].qp_num && dump[i].qp_num == dump[other].qp_num &&
+          dump[i].opcode && notifies(*dump[i].opcode))
+        needed[i] = true;
+  return needed;
+}
+
+Result<void> decide_all(const Case& of) {
+  const auto& [dump, effort, advice, stop, asked] = of;
   constexpr const char* kStopped = "stopped before all of it was explored";
   const std::optional<std::vector<Group>> groups = groups_of(dump, stop);
   if (!groups) {
@@ -581,8 +633,12 @@ Result<void> decide_all(const Dump& dump, Effort effort, std::vector<Classificat
     return {};
   }
   Alike alike;
+  const std::vector<bool> needed = needed_for(dump, *groups, asked.requests);
   for (const Group& group : *groups) {
-    if (!is_over(stop)) PORTCULLIS_TRY(decide_group(dump, group, effort, alike, advice, stop));
+    const bool is_needed =
+        std::ranges::any_of(group.members, [&](unsigned i) { return is_asked(needed, i); });
+    if (!is_needed) continue;
+    if (!is_over(stop)) PORTCULLIS_TRY(decide_group(of, group, alike));
     if (!is_over(stop)) continue;
     for (const unsigned member : group.members) {
       advice[member] = {};
@@ -666,9 +722,12 @@ const char* name_of(Requirement::Kind kind) noexcept {
   return "?";
 }
 
-Result<std::vector<Classification>> classify(const Dump& given, const std::atomic<bool>* stop,
-                                             Effort effort) {
-  Dump dump = given;
+namespace {
+
+/// Each request's own state, and the advice that follows from it; `dump` is settled by it.
+Result<std::vector<Classification>> advise_reposts(Dump& dump, Effort effort,
+                                                   const std::atomic<bool>* stop,
+                                                   const Asked& asked) {
   for (std::size_t i = 0; i < dump.size(); ++i) dump[i].index = i;
   const auto contradictions = settle_outcomes(dump);
   std::vector<Classification> advice(dump.size());
@@ -684,7 +743,7 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
     const bool is_unknown = is_candidate(dump[i]);
     if (!plain.back().empty() && is_unknown) dump[i].outcome = Outcome::Unmodelled;
   }
-  PORTCULLIS_TRY(decide_all(dump, effort, advice, stop));
+  PORTCULLIS_TRY(decide_all({dump, effort, advice, stop, asked}));
   for (std::size_t i = 0; i < dump.size(); ++i) {
     if (plain[i].empty() && is_empty(dump[i]) && dump[i].outcome == Outcome::Unknown) {
       advice[i].advice = Advice::Repost;
@@ -696,6 +755,22 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
     advice[i].reason = plain[i];
     if (dump[i].outcome == Outcome::Completed) advice[i].advice = Advice::Never;
   }
+  return advice;
+}
+
+}  // namespace
+
+Result<std::vector<Classification>> classify_reposts(const Dump& given,
+                                                     const std::atomic<bool>* stop, Effort effort,
+                                                     const Asked& asked) {
+  Dump dump = given;
+  return advise_reposts(dump, effort, stop, asked);
+}
+
+Result<std::vector<Classification>> classify(const Dump& given, const std::atomic<bool>* stop,
+                                             Effort effort) {
+  Dump dump = given;
+  PORTCULLIS_TRY_ASSIGN(std::vector<Classification> advice, advise_reposts(dump, effort, stop, {}));
   PORTCULLIS_TRY(advise_buffers(dump, effort, advice, stop));
   return advice;
 }

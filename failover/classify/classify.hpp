@@ -99,6 +99,23 @@ enum class Effort : std::uint8_t {
     const std::vector<OutstandingRequest>& dump, const std::atomic<bool>* stop = nullptr,
     Effort effort = Effort::Explore);
 
+class Findings;
+
+/// What to look at, beside the whole.
+struct Asked {
+  /// Those of the dump whose advice is wanted, empty: of all. Of the others is explored what that
+  /// takes: whether messages behind them are reposted.
+  std::vector<bool> requests = {};
+  /// What was explored for dumps before this one; keeps what is found. An answer from there has no
+  /// run. May be null.
+  Findings* findings = nullptr;
+};
+
+/// The same without the buffers.
+[[nodiscard]] Result<std::vector<Classification>> classify_reposts(
+    const std::vector<OutstandingRequest>& dump, const std::atomic<bool>* stop, Effort effort,
+    const Asked& asked = {});
+
 [[nodiscard]] const char* name_of(Advice advice) noexcept;
 [[nodiscard]] const char* name_of(BufferAdvice::Answer answer) noexcept;
 [[nodiscard]] const char* name_of(Proviso proviso) noexcept;
