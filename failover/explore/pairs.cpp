@@ -9,11 +9,9 @@ Pairs::Pairs(Parts& parts)
     : parts_(parts), clients_(parts.view().clients.size()), actors_(actor_count(parts.view())) {}
 
 std::optional<double> Pairs::count(std::size_t most, const std::atomic<bool>* stop) {
-  const Machine& view = parts_.view();
   for (std::size_t actor = 0; actor < actors_.size(); ++actor) {
-    const bool is_client = actor < clients_;
-    meet({actor, is_client ? static_cast<Number>(view.initial.get(field_of(actor))) : 0,
-          static_cast<Number>(view.initial.get(view.shared.front()))});
+    const std::uint64_t first = initial_of(actor);
+    meet({actor, static_cast<Number>(first >> 32), static_cast<Number>(first)});
   }
   while (!unstepped_.empty()) {
     if (pairs_ > most || parts_.is_overfull() || (stop != nullptr && stop->load())) return {};
@@ -67,16 +65,38 @@ void Pairs::step(const Pair& pair) {
   if (pair.actor < clients_) state.set(field_of(pair.actor), pair.own);
   state.set(memory, pair.memory);
   std::vector<Pair> found;
-  const auto each = [&](const AnyState& next, const AnyState&, const Label&, Violation) {
+  const auto each = [&](const AnyState& next, const AnyState&, const Label&, Violation violation) {
+    if (violation != Violation::None) return;  // there a run ends
     const Number own =
         pair.actor < clients_ ? static_cast<Number>(next.get(field_of(pair.actor))) : 0;
     found.push_back({pair.actor, own, static_cast<Number>(next.get(memory))});
   };
   parts_.for_each_step(state, static_cast<unsigned>(pair.actor), each);
+  const auto packed = [](const Pair& one) { return std::uint64_t{one.own} << 32 | one.memory; };
   for (const Pair& next : found) {
+    if (packed(next) != packed(pair))
+      actors_[pair.actor].steps.push_back({packed(next), packed(pair)});
     meet(next);
     if (next.memory != pair.memory) move(pair.actor, pair.memory, next.memory);
   }
+}
+
+std::uint64_t Pairs::initial_of(std::size_t actor) const {
+  const Machine& view = parts_.view();
+  const std::uint64_t own = actor < clients_ ? view.initial.get(field_of(actor)) : 0;
+  return own << 32 | view.initial.get(view.shared.front());
+}
+
+const std::vector<Pairs::Number>& Pairs::beside(std::size_t client, Number memory) const {
+  static const std::vector<Number> none;
+  const auto& lists = actors_[client].beside;
+  return memory < lists.size() ? lists[memory] : none;
+}
+
+std::vector<Pairs::Step> Pairs::steps_of(std::size_t actor) const {
+  std::vector<Step> steps = actors_[actor].steps;
+  std::sort(steps.begin(), steps.end());
+  return steps;
 }
 
 std::vector<Pairs::Number>& Pairs::at(std::vector<std::vector<Number>>& lists, Number memory) {

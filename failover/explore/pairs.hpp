@@ -27,13 +27,33 @@ class Pairs {
   /// more states of a part than it has numbers for, or `stop` became true.
   [[nodiscard]] std::optional<double> count(std::size_t most, const std::atomic<bool>* stop);
 
- private:
   using Number = std::uint32_t;
+  /// A step of one actor, of its pairs as (own << 32 | memory).
+  struct Step {
+    std::uint64_t to = 0, from = 0;
+    friend bool operator<(const Step& a, const Step& b) noexcept { return a.to < b.to; }
+  };
+  /// Once counted: clients, then the environment, whose own number is 0.
+  [[nodiscard]] std::size_t actors() const noexcept { return actors_.size(); }
+  [[nodiscard]] std::size_t client_count() const noexcept { return clients_; }
+  [[nodiscard]] std::size_t memory_count() const noexcept { return actors_.front().beside.size(); }
+  [[nodiscard]] bool has(std::size_t actor, std::uint64_t pair) const {
+    return actors_[actor].known.contains(pair);
+  }
+  /// What a client can be in beside a state of the memory.
+  [[nodiscard]] const std::vector<Number>& beside(std::size_t client, Number memory) const;
+  /// By where they lead.
+  [[nodiscard]] std::vector<Step> steps_of(std::size_t actor) const;
+  /// Of each actor that it begins in.
+  [[nodiscard]] std::uint64_t initial_of(std::size_t actor) const;
+
+ private:
   /// Of one actor; inner vectors are by the memory's number.
   struct Actor {
     std::unordered_set<std::uint64_t> known;    // pairs
     std::vector<std::vector<Number>> beside;    // the actor's states
     std::vector<std::vector<Number>> moves_to;  // what its steps make of the memory
+    std::vector<Step> steps;
   };
   struct Pair {
     std::size_t actor = 0;

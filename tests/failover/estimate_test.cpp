@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "failover/explore/sampled.hpp"
 #include "failover/protocols/models.hpp"
+#include "failover/protocols/text.hpp"
 
 namespace portcullis::failover {
 namespace {
@@ -101,7 +103,7 @@ TEST(EstimateOfEveryModel, WithTwoDuplicates_IsWithinAFactorOfThree) {
   EXPECT_GE(held.compared, 40U);
 }
 
-// One client's states squared count what others do twice: 3.06 times those of blind-write.
+// What others do comes once, however many clients there are.
 TEST(EstimateOfEveryModel, OfThreeOperations_IsWithinAFactorOfThree) {
   Held held;
   for (const ModelInfo& model : models())
@@ -111,14 +113,13 @@ TEST(EstimateOfEveryModel, OfThreeOperations_IsWithinAFactorOfThree) {
   EXPECT_GE(held.compared, 4U);
 }
 
-// A history has states of its own: 0.09 of those of blind-read were said, and "exactly" of one
-// client's.
+// A history has states of its own: it is counted, or "at least" is said.
 TEST(EstimateOfEveryModel, AsItIsJudged_IsWithinAFactorOfThree) {
   for (const Size size : {Size{.clients = 1, .is_monitored = true}, Size{.is_monitored = true},
                           Size{.operations = 2, .is_monitored = true}}) {
     const Held held = held_of(size);
     EXPECT_THAT(held.far, ::testing::IsEmpty());
-    EXPECT_GE(held.compared, 20U);
+    EXPECT_GE(held.compared, 15U);
     EXPECT_GE(held.refuted, 20U);
   }
 }
@@ -148,15 +149,83 @@ TEST(EstimateOfEveryModel, BitsOfParts_AreEnoughForTheRun) {
   EXPECT_EQ(run.states, explore(machine, {}).value().states);
 }
 
-// 1e+05 was said of these 745,971.
-TEST(EstimateOfEveryModel, OfTagsAndHelp_IsWithinAFactorOfThree) {
-  Parameters parameters;
-  parameters.clients = 2;
-  parameters.operations = 2;
-  const double said =
-      estimate(make_model("tagged-help-cas", parameters).value(), {}).value().states;
-  EXPECT_GT(said, 745'971 / 3.0);
-  EXPECT_LT(said, 745'971 * 3.0);
+struct LongRun {
+  const char* model;
+  Size size;
+  double states;
+};
+class EstimateOf : public ::testing::TestWithParam<LongRun> {};
+
+// 0.43 to 2.2 times these counts were said before.
+TEST_P(EstimateOf, ARunThatIsTooLongForATest_IsWithinAFactorOfThree) {
+  const LongRun& run = GetParam();
+  const auto model = std::find_if(models().begin(), models().end(),
+                                  [&](const auto& one) { return one.name == run.model; });
+  const Estimate said = estimate(scenario_of(*model, Environment::Quiet, run.size), {}).value();
+  EXPECT_EQ(said.basis, Estimate::Basis::Sampled);
+  EXPECT_GT(said.states, run.states / 3);
+  EXPECT_LT(said.states, run.states * 3);
+  EXPECT_GE(said.most, run.states);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, EstimateOf,
+    ::testing::Values(LongRun{"tagged-help-cas", {.operations = 2}, 745'971},
+                      LongRun{"tagged-help-cas", {.operations = 2, .duplicates = 1}, 5'060'780},
+                      LongRun{"tagged-help-write", {.operations = 2, .timeouts = 2}, 5'228'759},
+                      LongRun{"tagged-cas", {.operations = 2, .timeouts = 2}, 1'079'568},
+                      LongRun{"tagged-cas", {.operations = 2, .duplicates = 1}, 931'628},
+                      LongRun{"tagged-cas", {.clients = 3}, 1'955'488},
+                      LongRun{"tagged-help-cas", {.clients = 3}, 5'452'066}));
+
+/// One client waits for what the other sums up: 33 times the count was said.
+constexpr std::string_view kWaiting = R"({
+  "protocol": "p", "clients": 2, "operations": 2, "shared_cells": 1, "own_cells": 3,
+  "bounds": {"late": 2, "duplicates": 0, "timeouts": 1},
+  "work_requests": [
+    {"name": "add", "opcode": "FADD", "operation": 1, "qp": 1, "cell": {"shared": 0}, "operand": 2},
+    {"name": "tag", "opcode": "WRITE", "operation": 1, "qp": 0, "cell": {"shared": 0},
+     "operand": {"own_tag": 1}, "counted": false}],
+  "steps": [
+    {"probe": {"own": 2}}, {"assert": {"owner_slot": 0}, "is": {"equals": 0}},
+    {"probe": {"shared": 0}, "is": {"equals": 5}, "else": "look", "keep": true},
+    {"label": "look", "probe": {"own": 2}, "is": "equals-register", "else": "fence",
+     "keep": true},
+    {"label": "fence", "fence": 0}, {"probe": {"own": 1}, "keep": true}, {"post": "add"},
+    {"probe": {"shared": 0}, "is": {"equals": 2}, "else": "tag", "keep": true},
+    {"label": "tag", "post": "tag"}, {"await": "tag", "on_timeout": "end", "keep": true},
+    {"await": "add", "on_timeout": "end", "is": "equals-register", "else": "end"},
+    {"label": "end", "end": true}]})";
+
+TEST(EstimateOfAFile, WhoseClientsWaitForEachOther_IsWithinAFactorOfThree) {
+  Scenario scenario = read_protocol(kWaiting, "p").value().environments[0].scenario;
+  scenario.is_monitored = false;
+  const Estimate said = estimate(scenario, {}).value();
+  const double counted = static_cast<double>(explore(compile(scenario).value(), {}).value().states);
+  EXPECT_GT(said.most, 10 * counted);
+  EXPECT_GT(said.states, counted / 3);
+  EXPECT_LT(said.states, counted * 3);
+}
+
+TEST(EstimateThatIsNotKnown, OfFiveClients_SaysNoNumberButBounds) {
+  const auto model = std::find_if(models().begin(), models().end(),
+                                  [](const auto& one) { return one.name == "log-fenced"; });
+  const Estimate said =
+      estimate(scenario_of(*model, Environment::Quiet, {.clients = 5}), {}).value();
+  EXPECT_EQ(said.basis, Estimate::Basis::AtLeast);
+  EXPECT_LT(said.states, 147'008'443);
+  EXPECT_GT(said.most, 147'008'443);
+}
+
+TEST(Sampled, WithMostUndecided_HasNoShare) {
+  EXPECT_EQ((Sampled{40, 20, 400}.share()), std::nullopt);
+}
+TEST(Sampled, WithFewReached_HasNoShare) {
+  EXPECT_EQ((Sampled{1, 4000, 0}.share()), std::nullopt);
+  EXPECT_EQ((Sampled{0, 4000, 0}.share()), std::nullopt);
+}
+TEST(Sampled, WithAllDecided_IsWhatWasReached) {
+  EXPECT_DOUBLE_EQ((Sampled{40, 120, 0}.share().value()), 0.25);
 }
 
 TEST(EstimateOfEveryModel, OfThreeClients_IsWithinAFactorOfThree) {

@@ -171,7 +171,7 @@ TEST(ExploreProgram, ModelThatOutgrowsTheMemoryGiven_StopsWithWhatItHasAndTheEst
   EXPECT_EQ(run_explore(command, console.io), kExitStopped);
   EXPECT_THAT(console.out.str(), HasSubstr("tagged-help-cas: memory-limit\n"));
   EXPECT_THAT(console.out.str(), HasSubstr("stopped where the memory ended; estimated were about"));
-  EXPECT_THAT(console.out.str(), HasSubstr("which allows more than a run may come to"));
+  EXPECT_THAT(console.out.str(), HasSubstr("some were drawn and looked for"));
 }
 
 TEST(ExploreProgram, SearchThatEndsEarly_SaysNullOfWhetherSomeRunGivesUp) {
@@ -247,13 +247,13 @@ TEST(ExploreProgram, ClientsThatMeet_AreCountedForTheEstimateWhereTheyAreFew) {
   EXPECT_THAT(console.out.str(), HasSubstr("12665 states"));
 }
 
-TEST(ExploreProgram, EstimateByOneClient_SaysForWhomItIs) {
+TEST(ExploreProgram, EstimateOfStatesThatWereDrawn_SaysSo) {
   Console console;
   ExploreCommand command = explore_command("lease");
   command.search.parameters.clients = 2;
   command.counts_only = true;
   EXPECT_EQ(run_explore(command, console.io), kExitFine);
-  EXPECT_THAT(console.out.str(), HasSubstr("(if clients are independent)"));
+  EXPECT_THAT(console.out.str(), HasSubstr("some were drawn and looked for)"));
 }
 
 TEST(ProtocolsProgram, Text_SaysWhatSafeLeavesOpen) {

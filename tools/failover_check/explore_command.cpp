@@ -31,26 +31,23 @@ const char* basis_text(Estimate::Basis basis) {
   switch (basis) {
     case Estimate::Basis::Counted:
       return "counted";
-    case Estimate::Basis::WithoutMonitors:
-      return "counted without what may end it";
-    case Estimate::Basis::IndependentClients:
-      return "if clients are independent";
-    case Estimate::Basis::TwoClients:
-      return "from one client and two";
-    case Estimate::Basis::Pairs:
-      return "from each client beside each state of the memory, which allows more than a run may "
-             "come to";
+    case Estimate::Basis::Sampled:
+      return "of the states that the parts allow, some were drawn and looked for";
     case Estimate::Basis::AtLeast:
-      return "a sample that was cut off says no more";
+      return "how many more cannot be said before the run";
   }
   return "?";
 }
 
 std::string estimate_text(const Estimate& estimate) {
-  const char* how = estimate.basis == Estimate::Basis::Counted   ? "exactly"
-                    : estimate.basis == Estimate::Basis::AtLeast ? "at least about"
-                                                                 : "about";
-  return fmt::format("{} {:.3g} states, {} ({})", how, estimate.states, amount(estimate.bytes),
+  const bool is_open = estimate.basis == Estimate::Basis::AtLeast;
+  const char* how = estimate.basis == Estimate::Basis::Counted ? "exactly"
+                    : is_open                                  ? "at least"
+                                                               : "about";
+  const std::string most =
+      is_open && estimate.most > 0 ? fmt::format(" and at most {:.3g}", estimate.most) : "";
+  return fmt::format("{} {:.3g}{} states, {}{} ({})", how, estimate.states, most,
+                     is_open ? "at least " : "", amount(estimate.bytes),
                      basis_text(estimate.basis));
 }
 
@@ -255,6 +252,7 @@ void print_json(const ExploreCommand& command, const Subject& subject, const Out
   object["verdict"] = is_undecided(outcome) ? "undecided" : verdict_of(command, outcome);
   object["estimated_states"] = outcome.estimate.states;
   object["estimate_basis"] = basis_text(outcome.estimate.basis);
+  if (outcome.estimate.most > 0) object["estimated_at_most"] = outcome.estimate.most;
   object["estimated_bytes"] = outcome.estimate.bytes;
   if (command.search.set == "fingerprint")
     object["omission_bound"] = omission_bound(outcome.judged.explored);
