@@ -17,7 +17,7 @@ std::optional<unsigned> Alike::earlier(const Story& story, unsigned number) {
   const Key key{*r.opcode,
                 r.outcome,
                 story.requests.front().cells,
-                !r.status_name.empty(),
+                may_run_on(r),
                 r.length != 0U,
                 is_atomic ? r.compare_add : 0,
                 is_atomic ? r.swap : 0,

@@ -19,8 +19,8 @@ class Alike {
   [[nodiscard]] std::optional<unsigned> earlier(const Story& story, unsigned number);
 
  private:
-  /// All that a story of one request is made of: opcode, outcome, cells, whether it has a status
-  /// and bytes, the operands of an atomic, the contract, the evidence.
+  /// All that a story of one request is made of: opcode, outcome, cells, whether its QP may run
+  /// on, whether it has bytes, the operands of an atomic, the contract, the evidence.
   using Known =
       std::tuple<Part, Part, bool, std::optional<Word>, std::optional<Word>, std::optional<bool>>;
   using Key = std::tuple<Opcode, Outcome, unsigned, bool, bool, Word, Word, Environment, Consumer,

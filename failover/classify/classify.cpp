@@ -7,12 +7,14 @@
 #include <bit>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "failover/classify/alike.hpp"
 #include "failover/classify/buffer.hpp"
 #include "failover/classify/findings.hpp"
 #include "failover/classify/meeting.hpp"
+#include "failover/classify/order.hpp"
 #include "failover/classify/rules.hpp"
 
 namespace portcullis::failover {
@@ -24,13 +26,9 @@ using Members = std::vector<unsigned>;
 constexpr Proviso kProvisos[] = {Proviso::FenceDone, Proviso::TargetQuiet, Proviso::TagUnique,
                                  Proviso::NothingLater, Proviso::QueuePairFenced};
 
-constexpr const char* kNoRule = "no rule covers it: it has to be explored";
-
 struct Words {
   std::string reason, lemma;
 };
-
-bool notifies(Opcode opcode) { return opcode == Opcode::Send || opcode == Opcode::WriteWithImm; }
 
 Words repost_words(const OutstandingRequest& r) {
   const bool is_quiet = r.contract.environment == Environment::Quiet;
@@ -104,14 +102,6 @@ bool swaps_for_itself(const OutstandingRequest& r) {
   return r.opcode == Opcode::CompareSwap && r.compare_add == r.swap;
 }
 
-/// A READ or WRITE of nothing.
-bool is_empty(const OutstandingRequest& r) {
-  return (r.opcode == Opcode::Read || r.opcode == Opcode::Write) && r.length == 0U;
-}
-bool is_candidate(const OutstandingRequest& r) {
-  return r.opcode && r.outcome == Outcome::Unknown && !is_empty(r);
-}
-
 bool is_asked(const std::vector<bool>& asked, std::size_t number) {
   return asked.empty() || asked[number];
 }
@@ -129,16 +119,30 @@ void forget_memory(Evidence& evidence) {
   evidence.holds_source.reset();
 }
 
+/// A dump that is being classified.
+struct Case {
+  const Dump& dump;
+  Effort effort;
+  std::vector<Classification>& advice;
+  const std::atomic<bool>* stop;
+  const Asked& asked;
+  const PostedOn& posted_on;
+  const Letters& letters;
+};
+
 /// The requests of one group, and what is found for them.
 class GroupAdvice {
  public:
-  GroupAdvice(const Dump& dump, const Members& members, std::vector<Classification>& advice,
-              const std::atomic<bool>* stop, const std::vector<bool>& asked)
-      : dump_(dump), story_(story_of(dump, members)), advice_(advice), stop_(stop), asked_(asked) {
+  GroupAdvice(const Case& of, const Members& members)
+      : dump_(of.dump),
+        story_(story_of(of.dump, members, of.letters)),
+        advice_(of.advice),
+        stop_(of.stop),
+        asked_(of.asked.requests) {
     std::size_t at = 0;
     for (const unsigned member : members) {
       while (story_.requests[at].is_message) ++at;
-      if (is_candidate(dump[member])) candidates_.push_back({member, at});
+      if (is_candidate(dump_[member])) candidates_.push_back({member, at});
       ++at;
     }
   }
@@ -403,7 +407,7 @@ class GroupAdvice {
       for (const Candidate& other : together) order.requests.push_back(other.number);
       conditions.push_back(std::move(order));
     }
-    if (r.status_name.empty()) conditions.push_back({Requirement::Kind::QueuePairFailed, {}});
+    if (may_run_on(r)) conditions.push_back({Requirement::Kind::QueuePairFailed, {}});
     if ((carries_data(*r.opcode) || *r.opcode == Opcode::Send) && r.length.value_or(1) != 0)
       conditions.push_back({Requirement::Kind::SourceUnchanged, {}});
     const bool is_answer_known = swaps_for_itself(r) && (is_plain() || are_answers_known_);
@@ -452,28 +456,19 @@ std::string plain_reason(const OutstandingRequest& r) {
 
 bool is_over(const std::atomic<bool>* stop) { return stop != nullptr && stop->load(); }
 
-/// A dump that is being classified.
-struct Case {
-  const Dump& dump;
-  Effort effort;
-  std::vector<Classification>& advice;
-  const std::atomic<bool>* stop;
-  const Asked& asked;
-};
-
 /// Explores them, unless that was done before.
 Result<void> decide_together(const Case& of, const Members& members) {
   Findings* const findings = of.asked.findings;
   std::string key;
   if (findings != nullptr) {
-    key = Findings::key_of(story_of(of.dump, members));
+    key = Findings::key_of(story_of(of.dump, members, of.letters));
     for (const unsigned member : members) key += is_asked(of.asked.requests, member) ? '1' : '0';
     if (const auto* const known = findings->of(key)) {
       for (std::size_t i = 0; i < members.size(); ++i) of.advice[members[i]] = (*known)[i];
       return {};
     }
   }
-  GroupAdvice group(of.dump, members, of.advice, of.stop, of.asked.requests);
+  GroupAdvice group(of, members);
   PORTCULLIS_TRY(group.decide());
   if (findings == nullptr || is_over(of.stop)) return {};
   std::vector<Classification> found;
@@ -484,7 +479,7 @@ Result<void> decide_together(const Case& of, const Members& members) {
 
 /// Where it is unclear what a request meets, one that no company makes repostable.
 Result<void> decide_alone(const Case& of, const Group& group) {
-  const auto& [dump, effort, advice, stop, asked] = of;
+  const auto& [dump, effort, advice, stop, asked, posted_on, letters] = of;
   for (const unsigned member : group.members) {
     if (is_over(stop)) return {};
     if (!is_candidate(dump[member])) continue;
@@ -499,20 +494,10 @@ Result<void> decide_alone(const Case& of, const Group& group) {
   return {};
 }
 
-/// `of` is reposted in one order with `also`, as its conditions say then.
-void order(std::vector<Classification>& advice, std::size_t of, std::size_t also) {
-  std::vector<Requirement>& conditions = advice[of].conditions;
-  auto found = std::ranges::find(conditions, Requirement::Kind::PostingOrder, &Requirement::kind);
-  if (found == conditions.end())
-    found = conditions.insert(conditions.begin(), {Requirement::Kind::PostingOrder, {of}});
-  const auto place = std::ranges::lower_bound(found->requests, also);
-  if (place == found->requests.end() || *place != also) found->requests.insert(place, also);
-}
-
 /// More READs than are explored together, or that may meet: each with one that was answered behind
 /// it, and in posting order with the one that is reposted next.
 Result<void> decide_reads(const Case& of, const Group& group) {
-  const auto& [dump, effort, advice, stop, asked] = of;
+  const auto& [dump, effort, advice, stop, asked, posted_on, letters] = of;
   std::optional<unsigned> last;
   for (const unsigned member : group.members) {
     if (is_over(stop)) return {};
@@ -534,17 +519,17 @@ Result<void> decide_reads(const Case& of, const Group& group) {
 
 /// `alike` knows what was decided before.
 Result<void> decide_group(const Case& of, const Group& group, Alike& alike) {
-  const auto& [dump, effort, advice, stop, asked] = of;
+  const auto& [dump, effort, advice, stop, asked, posted_on, letters] = of;
   const bool are_reads = group.is_of_reads && effort == Effort::Explore;
   if (are_reads) return decide_reads(of, group);
   if (!group.obstacle.empty()) return decide_alone(of, group);
   if (effort == Effort::Rules) {
-    GroupAdvice(dump, group.members, advice, stop, asked.requests).decide_by_rule();
+    GroupAdvice(of, group.members).decide_by_rule();
     return {};
   }
   if (group.members.size() == 1) {
     const unsigned one = group.members.front();
-    const unsigned same = alike.earlier(story_of(dump, group.members), one).value_or(one);
+    const unsigned same = alike.earlier(story_of(dump, group.members, letters), one).value_or(one);
     if (same != one) {
       advice[one] = told_of(advice[same], same, one);
       return {};
@@ -553,87 +538,34 @@ Result<void> decide_group(const Case& of, const Group& group, Alike& alike) {
   return decide_together(of, group.members);
 }
 
-/// Whether both are reposted only exploring tells, and with it whether they have an order: no rule
-/// covers a request where the consumer waits for a message, nor a message behind it, but those that
-/// are never reposted.
-void leave_open(const Dump& dump, const Members& members, std::vector<Classification>& advice) {
-  const auto leave = [&](std::size_t number) {
-    Classification& c = advice[number];
-    if (c.advice != Advice::Repost && c.advice != Advice::OnlyIf) return;
-    c = {};
-    c.reason = kNoRule;
-  };
-  for (const std::size_t message : later_messages(dump, members)) {
-    const OutstandingRequest& r = dump[message];
-    if (!is_candidate(r) || (notifies(*r.opcode) && !r.evidence.is_any())) continue;
-    for (const unsigned member : members) {
-      if (member > message || !is_candidate(dump[member])) continue;
-      leave(member);
-      leave(message);
-    }
-  }
-}
-
-/// What lets the receiver read bytes, or reuse them, may not pass what it was posted behind: the
-/// first message that is reposted too, for those behind it come later still.
-void order_messages(const Dump& dump, const Members& members, std::vector<Classification>& advice) {
-  const std::vector<std::size_t> messages = later_messages(dump, members);
-  const auto first = std::ranges::find(messages, Advice::Repost,
-                                       [&](std::size_t number) { return advice[number].advice; });
-  if (first == messages.end()) return;
-  for (const unsigned member : members) {
-    const Advice own = advice[member].advice;
-    // Where nobody else touches the bytes a READ sees the same before the message and behind it.
-    const bool is_read_in_peace = dump[member].opcode == Opcode::Read &&
-                                  dump[member].contract.environment == Environment::Quiet;
-    if (is_read_in_peace || *first < member || (own != Advice::Repost && own != Advice::OnlyIf))
-      continue;
-    order(advice, member, *first);
-    if (own == Advice::Repost) order(advice, *first, member);
-  }
-}
-
-/// A QP delivers its messages in posting order.
-void order_among_messages(const Dump& dump, std::vector<Classification>& advice) {
-  std::map<std::uint32_t, std::size_t> last;  // of each QP
-  for (std::size_t i = 0; i < dump.size(); ++i) {
-    const OutstandingRequest& r = dump[i];
-    if (!r.qp_num || !r.opcode || !notifies(*r.opcode) || advice[i].advice != Advice::Repost)
-      continue;
-    const auto [before, is_first] = last.try_emplace(*r.qp_num, i);
-    if (is_first) continue;
-    order(advice, before->second, i);
-    order(advice, i, before->second);
-    before->second = i;
-  }
-}
-
 /// Those that are asked for, and the messages whose repost has an order with theirs.
-std::vector<bool> needed_for(const Dump& dump, const std::vector<Group>& groups,
-                             const std::vector<bool>& asked) {
+std::vector<bool> needed_for(const Case& of, const std::vector<Group>& groups) {
+  const std::vector<bool>& asked = of.asked.requests;
   std::vector<bool> needed = asked;
   if (asked.empty()) return needed;
   for (const Group& group : groups)
     if (std::ranges::any_of(group.members, [&](unsigned i) { return asked[i]; }))
-      for (const std::size_t message : later_messages(dump, group.members)) needed[message] = true;
-  for (std::size_t i = 0; i < dump.size(); ++i)  // of one QP, each with the next
-    for (std::size_t other = 0; other < dump.size(); ++other)
-      if (asked[other] && dump[i].qp_num && dump[i].qp_num == dump[other].qp_num &&
-          dump[i].opcode && notifies(*dump[i].opcode))
-        needed[i] = true;
+      for (const unsigned message : of.letters.unknown())
+        needed[message] = needed[message] || message > group.members.front();
+  std::set<std::optional<std::uint32_t>> queues;  // a QP's messages have an order
+  for (std::size_t i = 0; i < of.dump.size(); ++i)
+    if (asked[i] && of.posted_on[i]) queues.insert(of.posted_on[i]);
+  for (std::size_t i = 0; i < of.dump.size(); ++i)
+    if (queues.contains(of.posted_on[i]) && of.dump[i].opcode && notifies(*of.dump[i].opcode))
+      needed[i] = true;
   return needed;
 }
 
 Result<void> decide_all(const Case& of) {
-  const auto& [dump, effort, advice, stop, asked] = of;
+  const auto& [dump, effort, advice, stop, asked, posted_on, letters] = of;
   constexpr const char* kStopped = "stopped before all of it was explored";
-  const std::optional<std::vector<Group>> groups = groups_of(dump, stop);
+  const std::optional<std::vector<Group>> groups = groups_of(dump, letters, stop);
   if (!groups) {
     for (Classification& c : advice) c.reason = kStopped;
     return {};
   }
   Alike alike;
-  const std::vector<bool> needed = needed_for(dump, *groups, asked.requests);
+  const std::vector<bool> needed = needed_for(of, *groups);
   for (const Group& group : *groups) {
     const bool is_needed =
         std::ranges::any_of(group.members, [&](unsigned i) { return is_asked(needed, i); });
@@ -645,10 +577,9 @@ Result<void> decide_all(const Case& of) {
       advice[member].reason = kStopped;
     }
   }
-  for (const Group& group : *groups)
-    if (effort == Effort::Rules) leave_open(dump, group.members, advice);
-  for (const Group& group : *groups) order_messages(dump, group.members, advice);
-  order_among_messages(dump, advice);
+  if (effort == Effort::Rules) leave_open(dump, *groups, letters, advice);
+  order_messages(dump, *groups, letters, advice);
+  order_among_messages(dump, posted_on, advice);
   return {};
 }
 
@@ -729,7 +660,10 @@ Result<std::vector<Classification>> advise_reposts(Dump& dump, Effort effort,
                                                    const std::atomic<bool>* stop,
                                                    const Asked& asked) {
   for (std::size_t i = 0; i < dump.size(); ++i) dump[i].index = i;
+  PostedOn posted_on;
+  for (const OutstandingRequest& r : dump) posted_on.push_back(r.qp_num);
   const auto contradictions = settle_outcomes(dump);
+  close_behind_fences(dump);
   std::vector<Classification> advice(dump.size());
   std::vector<std::string> plain;
   for (std::size_t i = 0; i < dump.size(); ++i) {
@@ -743,12 +677,12 @@ Result<std::vector<Classification>> advise_reposts(Dump& dump, Effort effort,
     const bool is_unknown = is_candidate(dump[i]);
     if (!plain.back().empty() && is_unknown) dump[i].outcome = Outcome::Unmodelled;
   }
-  PORTCULLIS_TRY(decide_all({dump, effort, advice, stop, asked}));
+  PORTCULLIS_TRY(decide_all({dump, effort, advice, stop, asked, posted_on, Letters(dump)}));
   for (std::size_t i = 0; i < dump.size(); ++i) {
     if (plain[i].empty() && is_empty(dump[i]) && dump[i].outcome == Outcome::Unknown) {
       advice[i].advice = Advice::Repost;
       advice[i].reason = "it has no bytes";
-      if (dump[i].status_name.empty())
+      if (may_run_on(dump[i]))
         advice[i].conditions.push_back({Requirement::Kind::QueuePairFailed, {}});
     }
     if (plain[i].empty()) continue;

@@ -41,7 +41,7 @@ struct Requirement {
   enum class Kind : std::uint8_t {
     PostingOrder,     // all of `requests`, in this order, one after the other
     NoOtherRepost,    // none of `requests` is posted again as well: ask again with what holds then
-    QueuePairFailed,  // no completion came: the old QP is in error, or destroyed
+    QueuePairFailed,  // no completion says so: the old QP is in error, or destroyed
     SourceUnchanged,  // the bytes to be sent are those of the first attempt; `requests` had answers
                       // that may have come into them
     ResultUnknown,    // unless it returns the compare word, the answer says nothing of the first

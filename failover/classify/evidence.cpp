@@ -115,9 +115,6 @@ class Queue {
                   "were not,"};
   }
 
-  void close(Dump& dump) const {
-    for (const std::size_t member : members_) dump[member].evidence.is_queue_fenced = true;
-  }
   void tell(Dump& dump) const {
     if (!is_sound_) return;
     for (std::size_t at = 0; at < members_.size(); ++at) {
@@ -152,7 +149,8 @@ class Queue {
   bool is_sound_ = true;
 };
 
-/// Requests without a QP number have one of their own, which nobody asks anything.
+/// Requests without a QP number, or out of order, have one of their own, which nobody asks
+/// anything.
 struct Queues {
   std::vector<Queue> all;
   std::map<std::uint32_t, std::size_t> of_number;
@@ -163,13 +161,36 @@ Queues queues_of(const Dump& dump) {
   Queues queues;
   for (std::size_t i = 0; i < dump.size(); ++i) {
     std::size_t queue = members.size();
-    if (dump[i].qp_num) queue = queues.of_number.try_emplace(*dump[i].qp_num, queue).first->second;
+    if (dump[i].qp_num && !is_out_of_order(dump[i]))
+      queue = queues.of_number.try_emplace(*dump[i].qp_num, queue).first->second;
     if (queue == members.size()) members.emplace_back();
     queues.of_request.emplace_back(queue, members[queue].size());
     members[queue].push_back(i);
   }
   for (auto& one : members) queues.all.emplace_back(dump, std::move(one));
   return queues;
+}
+
+void close(Dump& dump, std::uint32_t qp_num) {
+  for (OutstandingRequest& r : dump)
+    if (r.qp_num == qp_num) r.evidence.is_queue_fenced = true;
+}
+
+/// A QP that requests have; where one is out of order, nothing that counts what was executed.
+std::optional<Misfit> ask_for_queue(const Dump& dump, std::size_t number,
+                                    const QueuePairEvidence& found) {
+  bool has_any = false;
+  for (std::size_t i = 0; i < dump.size(); ++i) {
+    if (dump[i].qp_num != found.qp_num) continue;
+    has_any = true;
+    if (!is_out_of_order(dump[i]) || (!found.receives && !found.expected_psn)) continue;
+    return Misfit{Misfit::Of::QueuePair, number, found.receives ? "receives" : "expected_psn",
+                  fmt::format("none, as work_requests[{}] of this queue pair has "
+                              "IBV_WC_GENERAL_ERR, which says nothing of its place,",
+                              i)};
+  }
+  if (has_any) return std::nullopt;
+  return Misfit{Misfit::Of::QueuePair, number, "qp_num", "one that a work request has"};
 }
 
 }  // namespace
@@ -185,15 +206,15 @@ std::optional<Misfit> weigh(Dump& dump, const std::vector<QueuePairEvidence>& qu
   }
   for (std::size_t number = 0; number < queue_pairs.size(); ++number) {
     const QueuePairEvidence& found = queue_pairs[number];
+    if (auto misfit = ask_for_queue(dump, number, found)) return misfit;
+    if (found.is_fenced) close(dump, found.qp_num);
     const auto queue = queues.of_number.find(found.qp_num);
-    if (queue == queues.of_number.end())
-      return Misfit{Misfit::Of::QueuePair, number, "qp_num", "one that a work request has"};
+    if (queue == queues.of_number.end()) continue;
     Queue& requests = queues.all[queue->second];
     if (found.receives)
       if (auto misfit = requests.receives(number, *found.receives)) return misfit;
     if (found.expected_psn)
       if (auto misfit = requests.expected_psn(number, found)) return misfit;
-    if (found.is_fenced) requests.close(dump);
   }
   for (const Queue& queue : queues.all) queue.tell(dump);
   return std::nullopt;

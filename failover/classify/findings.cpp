@@ -44,7 +44,7 @@ std::string Findings::key_of(const Story& story) {
     const OutstandingRequest& r = part.request;
     const Evidence& e = r.evidence;
     key << r.index << part.cell << part.cells << part.queue << part.is_message << r.opcode
-        << r.outcome << r.status_name.empty() << r.length << e.least << e.most << e.is_queue_fenced
+        << r.outcome << may_run_on(r) << r.length << e.least << e.most << e.is_queue_fenced
         << e.word << e.word_before << e.holds_source;
     if (!r.opcode) key << r.opcode_name << r.side_effect;
     if (r.opcode && is_atomic(*r.opcode)) key << r.compare_add << r.swap;

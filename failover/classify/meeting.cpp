@@ -120,13 +120,10 @@ std::pair<unsigned, unsigned> place_of(const Cells& cells, const Bytes& bytes) {
   return {first, count};
 }
 
-bool notifies(const OutstandingRequest& r) {
-  return r.opcode == Opcode::Send || r.opcode == Opcode::WriteWithImm;
-}
+bool notifies(const OutstandingRequest& r) { return r.opcode && notifies(*r.opcode); }
 
-bool is_message(const OutstandingRequest& r, const std::vector<unsigned>& members,
-                unsigned number) {
-  if (!takes_part(r) || std::count(members.begin(), members.end(), number) != 0) return false;
+bool is_message(const OutstandingRequest& r) {
+  if (!takes_part(r)) return false;
   if (!r.opcode) return r.side_effect != SideEffect::None;
   if (notifies(r)) return true;
   // A flag elsewhere that the receiver may watch.
@@ -151,7 +148,8 @@ struct Messages {
   std::optional<unsigned> own;      // of a member's QP
   std::optional<unsigned> second;   // of another member's
 };
-Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
+Messages messages_of(const Dump& dump, const std::vector<unsigned>& members,
+                     const Letters& letters) {
   if (!waits_for_message(dump[members.front()].contract)) return {};
   const auto shares_queue = [&](const OutstandingRequest& r) {
     return r.qp_num && std::any_of(members.begin(), members.end(), [&](unsigned member) {
@@ -159,9 +157,14 @@ Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
            });
   };
   Messages found;
-  for (unsigned i = members.front() + 1; i < dump.size(); ++i) {
-    if (found.own && (found.foreign || found.second)) break;
-    if (!is_message(dump[i], members, i) || is_over(dump[i])) continue;
+  const std::vector<unsigned>& alive = letters.alive();
+  auto at =
+      static_cast<std::size_t>(std::ranges::upper_bound(alive, members.front()) - alive.begin());
+  while (at < alive.size() && !(found.own && (found.foreign || found.second))) {
+    const unsigned i = alive[at];
+    const bool is_member = std::ranges::find(members, i) != members.end();
+    at = is_member ? at + 1 : letters.next_queue(at);  // the next ones of its QP say no more
+    if (is_member) continue;
     const bool is_own = shares_queue(dump[i]);
     std::optional<unsigned>& first = is_own ? found.own : found.foreign;
     if (!first)
@@ -173,8 +176,9 @@ Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
 }
 
 /// A story has one message, and a receiver that reuses words of no atomic.
-std::string obstacle_of_messages(const Dump& dump, const std::vector<unsigned>& members) {
-  const Messages messages = messages_of(dump, members);
+std::string obstacle_of_messages(const Dump& dump, const std::vector<unsigned>& members,
+                                 const Letters& letters) {
+  const Messages messages = messages_of(dump, members, letters);
   const std::optional<unsigned> other = messages.foreign ? messages.foreign : messages.second;
   if (messages.own && other)
     return fmt::format(
@@ -215,11 +219,41 @@ std::string obstacle_of(const Dump& dump, const std::vector<unsigned>& members) 
 
 }  // namespace
 
+Letters::Letters(const Dump& dump) {
+  for (unsigned i = 0; i < dump.size(); ++i) {
+    if (!is_message(dump[i])) continue;
+    if (dump[i].outcome == Outcome::Unknown) unknown_.push_back(i);
+    if (!is_over(dump[i])) alive_.push_back(i);
+  }
+  next_queue_.assign(alive_.size(), alive_.size());
+  for (std::size_t at = alive_.size(); at-- > 1;) {
+    const auto& before = dump[alive_[at - 1]].qp_num;
+    const bool is_same = before && before == dump[alive_[at]].qp_num;
+    next_queue_[at - 1] = is_same ? next_queue_[at] : at;
+  }
+}
+
+void close_behind_fences(Dump& dump) {
+  std::set<std::uint32_t> stopped;
+  for (OutstandingRequest& r : dump) {
+    if (!r.qp_num) continue;
+    if (stopped.contains(*r.qp_num) && r.evidence.most == Part::Nothing)
+      r.evidence.is_queue_fenced = true;
+    // What has no bytes has no key that is looked at.
+    const bool has_bytes = r.opcode && *r.opcode != Opcode::Send &&
+                           (is_atomic(*r.opcode) || r.length.value_or(0) != 0);
+    if (has_bytes && r.contract.is_fenced && r.outcome == Outcome::Unknown &&
+        r.evidence.most != Part::All)
+      stopped.insert(*r.qp_num);
+  }
+}
+
 std::vector<std::optional<std::size_t>> settle_outcomes(Dump& dump) {
   std::vector<std::optional<std::size_t>> contradictions(dump.size());
   std::map<std::uint32_t, std::size_t> completed;  // the last one seen from the end, by QP
   for (std::size_t i = dump.size(); i-- > 0;) {
     OutstandingRequest& r = dump[i];
+    if (is_out_of_order(r)) r.qp_num.reset();
     if (!r.qp_num) continue;
     const auto later = completed.find(*r.qp_num);
     if (r.outcome == Outcome::Completed) {
@@ -235,7 +269,8 @@ std::vector<std::optional<std::size_t>> settle_outcomes(Dump& dump) {
   return contradictions;
 }
 
-std::optional<std::vector<Group>> groups_of(const Dump& dump, const std::atomic<bool>* stop) {
+std::optional<std::vector<Group>> groups_of(const Dump& dump, const Letters& letters,
+                                            const std::atomic<bool>* stop) {
   const auto is_stopped = [&] { return stop != nullptr && stop->load(); };
   std::vector<unsigned> leader(dump.size());
   std::iota(leader.begin(), leader.end(), 0U);
@@ -278,7 +313,7 @@ std::optional<std::vector<Group>> groups_of(const Dump& dump, const std::atomic<
           return dump[i].opcode == Opcode::Read;
         });
     if (group.obstacle.empty() || group.is_of_reads) {
-      std::string of_messages = obstacle_of_messages(dump, group.members);
+      std::string of_messages = obstacle_of_messages(dump, group.members, letters);
       group.is_unclear = !of_messages.empty();
       group.is_of_reads = group.is_of_reads && of_messages.empty();
       if (!of_messages.empty()) group.obstacle = std::move(of_messages);
@@ -301,15 +336,7 @@ std::optional<ReadBehind> answered_read_behind(const Dump& dump,
   return found;
 }
 
-std::vector<std::size_t> later_messages(const Dump& dump, const std::vector<unsigned>& members) {
-  std::vector<std::size_t> found;
-  if (dump[members.front()].contract.consumer != Consumer::Notified) return found;
-  for (unsigned i = members.front() + 1; i < dump.size(); ++i)
-    if (dump[i].outcome == Outcome::Unknown && is_message(dump[i], members, i)) found.push_back(i);
-  return found;
-}
-
-Story story_of(const Dump& dump, const std::vector<unsigned>& members) {
+Story story_of(const Dump& dump, const std::vector<unsigned>& members, const Letters& letters) {
   Story story;
   story.contract = dump[members.front()].contract;
   const Cells cells = cells_of(dump, members);
@@ -328,7 +355,7 @@ Story story_of(const Dump& dump, const std::vector<unsigned>& members) {
     if (is_new) ++next_queue;
     return found->second;
   };
-  const Messages messages = messages_of(dump, members);
+  const Messages messages = messages_of(dump, members, letters);
   const std::optional<unsigned> message = messages.foreign ? messages.foreign : messages.own;
   std::vector<unsigned> parts = members;
   if (message) parts.push_back(*message);

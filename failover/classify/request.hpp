@@ -34,7 +34,7 @@ struct Contract {
 
 /// What its completion says of a request.
 enum class Outcome : std::uint8_t {
-  Unknown,     // none, IBV_WC_WR_FLUSH_ERR or IBV_WC_RETRY_EXC_ERR: executed or not
+  Unknown,     // none, WR_FLUSH_ERR, RETRY_EXC_ERR or GENERAL_ERR: executed or not
   Completed,   // IBV_WC_SUCCESS
   Refused,     // the responder answered with an error: its first packets at most were executed
   Unmodelled,  // any other status: what was executed is not modelled
@@ -93,6 +93,28 @@ struct OutstandingRequest {
   std::size_t index = 0;  // in the dump
   std::size_t line = 1;   // of its file
 };
+
+[[nodiscard]] constexpr bool notifies(Opcode opcode) noexcept {
+  return opcode == Opcode::Send || opcode == Opcode::WriteWithImm;
+}
+/// A READ or WRITE of nothing.
+[[nodiscard]] inline bool is_empty(const OutstandingRequest& r) {
+  return (r.opcode == Opcode::Read || r.opcode == Opcode::Write) && r.length == 0U;
+}
+/// Whether to repost it is to be found out.
+[[nodiscard]] inline bool is_candidate(const OutstandingRequest& r) {
+  return r.opcode && r.outcome == Outcome::Unknown && !is_empty(r);
+}
+
+/// IBV_WC_GENERAL_ERR, which is no status of the specification: Linux's hns leaves the QP as it is
+/// (get_cqe_status), so that others of it go on, and nothing follows of their order.
+[[nodiscard]] inline bool is_out_of_order(const OutstandingRequest& r) {
+  return r.status_name == "GENERAL_ERR";
+}
+/// No completion says that its QP has stopped.
+[[nodiscard]] inline bool may_run_on(const OutstandingRequest& r) {
+  return r.status_name.empty() || is_out_of_order(r);
+}
 
 [[nodiscard]] constexpr bool is_atomic(Opcode opcode) noexcept {
   return opcode == Opcode::FetchAdd || opcode == Opcode::CompareSwap;

@@ -46,7 +46,7 @@ const std::vector<StatusName>& status_names() {
                                                 {"IBV_WC_INV_EEC_STATE_ERR"},
                                                 {"IBV_WC_FATAL_ERR"},
                                                 {"IBV_WC_RESP_TIMEOUT_ERR"},
-                                                {"IBV_WC_GENERAL_ERR"},
+                                                {"IBV_WC_GENERAL_ERR", Outcome::Unknown},
                                                 {"IBV_WC_TM_ERR"},
                                                 {"IBV_WC_TM_RNDV_INCOMPLETE"}};
   return names;

@@ -410,6 +410,37 @@ TEST(Classify, SuccessAfterAnErrorOnOneQp_IsAContradiction) {
   EXPECT_THAT(advice[0].reason, HasSubstr("the dump contradicts itself: RETRY_EXC_ERR here"));
 }
 
+OutstandingRequest with_general_error(OutstandingRequest made) {
+  made.status_name = "GENERAL_ERR";
+  return made;
+}
+
+// Linux's hns says so of a request and lets its QP go on.
+TEST(Classify, SuccessAfterAGeneralError_IsNoContradiction) {
+  for (const OutstandingRequest& write : {quiet_write, fenced(quiet_write)}) {
+    const auto advice =
+        classify({on_qp(1, with_general_error(write)), on_qp(1, completed(write))}).value();
+    EXPECT_EQ(advice[0].advice, Advice::Never);
+    EXPECT_EQ(advice[0].trace.value().violation, Violation::Linearizability);
+  }
+}
+
+TEST(Classify, RequestWithAGeneralError_IsRepostedOnceItsQpHasFailed) {
+  const auto advice = classify({on_qp(1, with_general_error(fenced(quiet_write)))}).value();
+  EXPECT_EQ(advice[0].advice, Advice::Repost);
+  EXPECT_EQ(advice[0].conditions[0].kind, Requirement::Kind::QueuePairFailed);
+}
+
+TEST(Classify, MessagesOfOneQpBesideAGeneralError_KeepTheirOrder) {
+  OutstandingRequest send = on_qp(1, fenced(quiet_write));
+  send.opcode = Opcode::Send;
+  send.evidence.most = Part::Nothing;
+  send.evidence.is_queue_fenced = true;
+  const auto advice = classify({with_general_error(send), send}).value();
+  EXPECT_EQ(advice[0].advice, Advice::Repost);
+  EXPECT_THAT(advice[0].conditions[0].requests, ElementsAre(0U, 1U));
+}
+
 TEST(Classify, WriteWithoutAddressBesideAnother_GetsNoAdvice) {
   OutstandingRequest somewhere = fenced(quiet_write);
   somewhere.remote_addr.reset();
@@ -470,13 +501,14 @@ TEST(Classify, StoppedBeforeItBegan_StillSaysWhatNeedsNoExploring) {
 
 TEST(Groups, OfAStoppedComparison_AreNone) {
   const std::atomic<bool> stop = true;
-  EXPECT_FALSE(groups_of({quiet_write, quiet_write}, &stop).has_value());
+  const Dump dump = {quiet_write, quiet_write};
+  EXPECT_FALSE(groups_of(dump, Letters(dump), &stop).has_value());
 }
 
 TEST(Groups, OfRequestsThatMayMeet_NameTheLastTwo) {
   OutstandingRequest somewhere = fenced(quiet_write);
   somewhere.remote_addr.reset();
-  const auto groups = groups_of(Dump(3, somewhere)).value();
+  const auto groups = groups_of(Dump(3, somewhere), Letters(Dump(3, somewhere))).value();
   ASSERT_EQ(groups.size(), 1U);
   EXPECT_TRUE(groups[0].is_unclear);
   EXPECT_EQ(groups[0].obstacle,

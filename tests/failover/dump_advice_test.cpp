@@ -239,6 +239,47 @@ TEST(DumpAdvice, HistoryOfAMessageThatArrived_ExplainsNothingWithoutIt) {
   EXPECT_EQ(explored.violation, Violation::Linearizability);
 }
 
+TEST(DumpAdvice, SendBehindAFencedWriteThatWasNotExecuted_IsReposted) {
+  // The QP executes a prefix, and the fenced WRITE is refused: nothing behind it is executed.
+  const std::string not_applied = kTimedOut + R"(, "evidence": {"applied": false})";
+  const std::string behind =
+      R"({"wr_id": 2, "opcode": "IBV_WR_SEND", "qp_num": 1)" + kFlushed + "}";
+  const auto advice = told(kQuiet, write(1, not_applied) + "," + behind);
+  EXPECT_THAT(advices_of(advice), ElementsAre(Advice::Repost, Advice::Repost));
+  EXPECT_THAT(orders_of(told(kQuietNotified, write(1, not_applied) + "," + behind)),
+              ElementsAre(ElementsAre(0U, 1U), ElementsAre(0U, 1U)));
+}
+
+TEST(DumpAdvice, SendBehindAWriteThatIsNotFenced_WaitsForTheFenceOfItsQp) {
+  constexpr const char* kOpen = R"({"rkey": 1, "environment": "quiet"})";
+  const std::string not_applied = kTimedOut + R"(, "evidence": {"applied": false})";
+  const auto advice = told(kOpen, write(1, not_applied) + "," + send(1));
+  EXPECT_EQ(advice[1].advice, Advice::OnlyIf);
+}
+
+constexpr const char* kGeneralError = R"(, "status": "IBV_WC_GENERAL_ERR")";
+
+TEST(DumpAdvice, FenceOfAQueuePairWithAGeneralError_HoldsForItToo) {
+  const std::string not_applied = R"(, "evidence": {"applied": false})";
+  const std::string message = R"({"wr_id": 2, "opcode": "IBV_WR_SEND", "qp_num": 1)";
+  const auto advice = told(
+      kQuiet,
+      message + kGeneralError + not_applied + "},\n" + write(1, R"(, "status": "IBV_WC_SUCCESS")"),
+      R"({"qp_num": 1, "fenced": true})");
+  EXPECT_THAT(advices_of(advice), ElementsAre(Advice::Repost, Advice::Never));
+}
+
+TEST(DumpAdvice, CountOfAQueuePairWithAGeneralError_IsRefused) {
+  const std::string json = R"({"regions": [], "work_requests": [
+    {"wr_id": 2, "opcode": "IBV_WR_SEND", "qp_num": 1, "status": "IBV_WC_GENERAL_ERR"}],
+    "queue_pairs": [{"qp_num": 1, "receives": 0}]})";
+  const auto read = read_dump(json, "d");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().text,
+            "d:3: queue_pairs[0].receives: 0; none, as work_requests[0] of this queue pair has "
+            "IBV_WC_GENERAL_ERR, which says nothing of its place, is accepted");
+}
+
 TEST(DumpAdvice, PromiseThatTheEvidenceRulesOut_IsNoCondition) {
   constexpr const char* kOthers = R"({"rkey": 1, "environment": "other-writers", "fenced": true})";
   // The words that were found are others' work, and so nobody can promise that there are none.

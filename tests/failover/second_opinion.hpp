@@ -259,7 +259,7 @@ inline std::string difference(const Dump& dump, const Promise& promise, Tally& t
   tally.reposted += static_cast<unsigned>(reposted.size());
   // Requests that meet nobody are advised each by itself: what breaks without a repost, as a WRITE
   // that stays a half does, is none of the other's, nor is what another's evidence excludes.
-  const bool is_apart = found.is_any() && groups_of(dump)->size() > 1;
+  const bool is_apart = found.is_any() && groups_of(dump, Letters(dump))->size() > 1;
   const auto breaks = [&](const std::vector<std::size_t>& again, const Promise& given,
                           const Found& of) {
     return shows(dump, again, given, of) && !(is_apart && shows(dump, {}, given, of));
