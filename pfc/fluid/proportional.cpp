@@ -11,7 +11,8 @@ namespace portcullis::pfc {
 namespace {
 
 constexpr double kLeastStep = 1e-13;
-constexpr double kJump = 1e-9;  // of a rate: smaller ones arrive unannounced
+constexpr double kLeastPart = 1e-15;  // of the time: shorter steps would not move it
+constexpr double kJump = 1e-9;        // of a rate: smaller ones arrive unannounced
 constexpr double kEventSlack = 1e-12;
 constexpr double kStepsAnEvent = 10;     // of max_events, before the first step
 constexpr double kWholeDelay = 0.06;     // longest step that may be as long as the least delay
@@ -173,6 +174,33 @@ double ProportionalSolver::value_of(const Event& event) const {
   return -queued;
 }
 
+/// How fast value_of() rises at the state; 0 where only another step would tell.
+double ProportionalSolver::pace_of(const Event& event) const {
+  using Kind = Event::Kind;
+  if (event.kind == Kind::Overload || event.kind == Kind::Release) return 0;
+  const auto growth = [this](std::uint32_t slot) { return state.in[slot] - state.out[slot]; };
+  if (event.kind == Kind::Drained) return -growth(event.index);
+  if (event.kind == Kind::Full) return growth(event.index);
+  const Port& port = network.ports[event.index];
+  double sum = 0;
+  for (const std::uint32_t slot : event.kind == Kind::Empty ? port.slots : port.stored)
+    sum += growth(slot);
+  return event.kind == Kind::Threshold ? sum : -sum;
+}
+
+/// When the first event is past its mark if data goes on to move as it does now. A step that goes
+/// on beyond it is tried for nothing, and shorter ones until the event is found.
+double ProportionalSolver::until_event() const {
+  double soonest = kNever;
+  for (const Event& event : events_) {
+    const double pace = pace_of(event);
+    if (!(pace > 0)) continue;
+    const double left = event.slack * patience_ + kPassed / 2 - value_of(event);
+    if (left > 0) soonest = std::min(soonest, left / pace);
+  }
+  return std::max({soonest, kLeastStep, kLeastPart * state.time});
+}
+
 /// How far each event has passed its mark, at the state; above 0: it has. The worst of them.
 double ProportionalSolver::measure_events(Vector& values) const {
   double worst = -kNever;
@@ -294,13 +322,16 @@ bool ProportionalSolver::step_once() {
   const double stop = next_stop();
   double step = std::min(step_, stop - state.time);
   if (most_delay_ > 0) step = std::min(step, longest_step());
+  const double event = until_event();
+  step = std::min(step, event);
   double error = try_step(step);
   while (error > 1 && step > kLeastStep) {
     step = std::max(kLeastStep, step * std::max(0.1, 0.9 * std::pow(error, -1.0 / 8)));
     error = try_step(step);
   }
   const bool reaches_stop = step >= (stop - state.time) * (1 - 1e-14);
-  if (!reaches_stop || step >= step_)
+  const bool is_whole = reaches_stop || step == event;  // short for no error's sake
+  if (!is_whole || step >= step_)
     step_ = step * std::min(kMostGrowth, 0.9 * std::pow(std::max(error, 1e-20), -1.0 / 8));
   const bool is_event = measure_events(passed_) > 0;
   if (is_event) step = locate(step);

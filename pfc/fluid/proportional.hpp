@@ -55,6 +55,8 @@ class ProportionalSolver : private Machine {
     double slack = 0;
   };
   [[nodiscard]] double value_of(const Event& event) const;
+  [[nodiscard]] double pace_of(const Event& event) const;
+  [[nodiscard]] double until_event() const;
 
   RungeKutta method_;
   Vector start_, start_rates_, end_, scratch_;  // curves: arrived, then served, by slot

@@ -31,6 +31,7 @@ State::State(const Network& network)
       in(network.slots.size()),
       out(network.slots.size()),
       share(network.slots.size()),
+      is_backlogged(network.slots.size()),
       queued(network.ports.size()),
       level(network.ports.size()),
       total(network.ports.size()),
@@ -115,6 +116,8 @@ void RateSolver::mix(State& state, const Port& port, std::uint32_t index) const 
 }
 
 /// A host serves the flows that have something in turn: what one does not need the others share.
+/// One that had something keeps its turn until the event that says it has run out: were that asked
+/// of every state, rates would jump inside the step that ends there.
 void RateSolver::split_evenly(State& state, const Port& port, double total) {
   double left = total;
   std::size_t sharing = port.slots.size();
@@ -124,7 +127,8 @@ void RateSolver::split_evenly(State& state, const Port& port, double total) {
     const double even = left / static_cast<double>(sharing);
     for (std::size_t i = 0; i < split_.size(); ++i) {
       const std::uint32_t slot = port.slots[i];
-      if (split_[i] >= 0 || state.waiting[slot] > 0 || state.in[slot] > even) continue;
+      const bool has_data = state.waiting[slot] > 0 || state.is_backlogged[slot] != 0;
+      if (split_[i] >= 0 || has_data || state.in[slot] > even) continue;
       split_[i] = state.in[slot];
       left -= state.in[slot];
       --sharing;
@@ -200,6 +204,7 @@ void RateSolver::relax(State& state, const Rate& rate) {
 void RateSolver::decide(State& state) {
   // From above one reaches the greatest duties, from below the least.
   for (std::size_t slot = 0; slot < network_.slots.size(); ++slot) {
+    state.is_backlogged[slot] = state.waiting[slot] > 0 ? 1 : 0;
     const Port& port = network_.ports[network_.slots[slot].port];
     if (network_.is_coupled) state.out[slot] = tie_ == Tie::Open ? port.capacity : 0;
   }

@@ -30,10 +30,11 @@ struct State {
   double time = 0;
   double lag = 0;  // of what a thin queue is made of: see RateSolver::mix
   // By slot.
-  std::vector<double> arrived, served;  // S of the hop before, after its delay; S of this hop
-  std::vector<double> waiting;          // arrived - served; infinite at a greedy host
-  std::vector<double> in, out;          // rates
-  std::vector<double> share;            // of its link, adding up to 1 by port
+  std::vector<double> arrived, served;      // S of the hop before, after its delay; S of this hop
+  std::vector<double> waiting;              // arrived - served; infinite at a greedy host
+  std::vector<double> in, out;              // rates
+  std::vector<double> share;                // of its link, adding up to 1 by port
+  std::vector<std::uint8_t> is_backlogged;  // something waited when rates were last decided
   // By port.
   std::vector<double> queued;  // waiting for the link
   std::vector<double> level;   // stored in the ingress at its far end
