@@ -100,7 +100,8 @@ class Fabric {
         prefixes_(intact_),
         cables_(cables_of(intact_)),
         tiers_(tiers_of(intact_)),
-        is_assumed_(intact_.routes.empty() && intact_.flows.empty()) {
+        is_assumed_(intact_.routes.empty() && intact_.flows.empty()),
+        pairs_over_(intact_.links.size()) {
     if (is_assumed_) intact_.routes = routing_.shortest_routes(prefixes_of(intact_), all_up());
     for (NodeId node = 0; node < intact_.nodes.size(); ++node)
       has_table_.push_back(intact_.nodes[node].kind == NodeKind::Switch);
@@ -111,6 +112,12 @@ class Fabric {
     }
     sort_unique(pairs_);
     sort_unique(destinations_);
+    next_hops_.resize(pairs_.size());
+    for (const Route& route : intact_.routes) {
+      const auto pair = std::ranges::lower_bound(pairs_, pair_of(route)) - pairs_.begin();
+      ++next_hops_[static_cast<std::size_t>(pair)];
+      pairs_over_[route.via].push_back(static_cast<std::uint32_t>(pair));
+    }
   }
 
   [[nodiscard]] const Topology& intact() const noexcept { return intact_; }
@@ -154,23 +161,18 @@ class Fabric {
     }
   }
 
-  /// Whether the given routes are what `reaction` settles on while nothing has failed, as far as
-  /// nodes have been given any.
+  /// Whether the given routes are what `reaction` settles on while nothing has failed.
   [[nodiscard]] bool is_policy(Reaction reaction) const {
+    return keys(routes_after(Set{}, reaction)) == keys(intact_.routes);
+  }
+
+  /// The same as far as nodes have been given any: a table that lacks a destination speaks for no
+  /// other policy.
+  [[nodiscard]] bool may_be_policy(Reaction reaction) const {
     std::vector<Route> own = routes_after(Set{}, reaction);
     std::erase_if(own, [&](const Route& route) {
       return !std::ranges::binary_search(pairs_, pair_of(route));
     });
-    const auto keys = [this](const std::vector<Route>& routes) {
-      std::vector<std::tuple<NodeId, NodeId, LinkId>> all;
-      // A host's entries for a prefix say no more than its links do.
-      for (const Route& route : routes)
-        if (intact_.nodes[route.node].kind == NodeKind::Switch ||
-            intact_.nodes[route.destination].kind == NodeKind::Host)
-          all.push_back(key_of(route));
-      sort_unique(all);
-      return all;
-    };
     return keys(own) == keys(intact_.routes);
   }
 
@@ -182,6 +184,17 @@ class Fabric {
  private:
   static std::tuple<NodeId, NodeId, LinkId> key_of(const Route& route) {
     return {route.node, route.destination, route.via};
+  }
+  /// But for a host's entries for a prefix, which say no more than its links do.
+  [[nodiscard]] std::vector<std::tuple<NodeId, NodeId, LinkId>> keys(
+      const std::vector<Route>& routes) const {
+    std::vector<std::tuple<NodeId, NodeId, LinkId>> all;
+    for (const Route& route : routes)
+      if (intact_.nodes[route.node].kind == NodeKind::Switch ||
+          intact_.nodes[route.destination].kind == NodeKind::Host)
+        all.push_back(key_of(route));
+    sort_unique(all);
+    return all;
   }
   /// A host without a table has none after a failure either: it gives everything to its links.
   [[nodiscard]] std::vector<Route> shortest(const std::vector<bool>& is_down) const {
@@ -199,6 +212,20 @@ class Fabric {
     std::vector<std::uint64_t> lost;
     std::ranges::set_difference(pairs_, left, std::back_inserter(lost));
     lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
+    return lost;
+  }
+
+  /// Those that lose their last next hop with these links, ascending: of few links that is told
+  /// without a look at all routes.
+  [[nodiscard]] std::vector<std::uint64_t> lost_with(const std::vector<bool>& is_down) const {
+    std::vector<std::uint32_t> left = next_hops_;
+    std::vector<std::uint64_t> lost;
+    for (LinkId link = 0; link < is_down.size(); ++link) {
+      if (!is_down[link]) continue;
+      for (const std::uint32_t pair : pairs_over_[link])
+        if (--left[pair] == 0) lost.push_back(pairs_[pair]);
+    }
+    std::ranges::sort(lost);
     return lost;
   }
 
@@ -228,7 +255,7 @@ class Fabric {
   void repair(std::vector<Route>& routes, const std::vector<bool>& is_down) const {
     std::vector<bool> known;
     std::optional<NodeId> knows;
-    for (const std::uint64_t pair : lost(routes)) {  // by node
+    for (const std::uint64_t pair : lost_with(is_down)) {  // by node
       const auto node = static_cast<NodeId>(pair >> 32);
       const auto destination = static_cast<NodeId>(pair & 0xffffffff);
       if (knows != node) known = own_part(is_down, node);
@@ -260,15 +287,17 @@ class Fabric {
   std::vector<std::vector<LinkId>> cables_;
   std::optional<std::vector<std::uint32_t>> tiers_;
   bool is_assumed_;
-  std::vector<std::uint64_t> pairs_;  // of node and destination that have routes
+  std::vector<std::uint64_t> pairs_;                    // of node and destination that have routes
+  std::vector<std::uint32_t> next_hops_;                // of each of those: how many
+  std::vector<std::vector<std::uint32_t>> pairs_over_;  // by link: positions in pairs_
   std::vector<NodeId> destinations_;
   std::vector<bool> has_table_;  // by node: all switches, and the hosts that were given one
 };
 
 Reaction usual_reaction_of(const Fabric& fabric) {
   if (fabric.intact().routes.empty()) return Reaction::AsGiven;
-  return fabric.has_tiers() && fabric.is_policy(Reaction::ValleyFree) ? Reaction::ValleyFree
-                                                                      : Reaction::Converged;
+  return fabric.has_tiers() && fabric.may_be_policy(Reaction::ValleyFree) ? Reaction::ValleyFree
+                                                                          : Reaction::Converged;
 }
 
 /// What is asked of every set of failed cables.

@@ -72,6 +72,17 @@ TEST(Failures, ClosWithTheAsNumbersOfRfc7938_DropsAndNeverLoops) {
     }
 }
 
+TEST(Failures, TableThatLacksADestination_IsOfAnotherPolicyAndKeepsTheUsualReaction) {
+  // spine0, node 3, drops what is for leaf0 and would have a way after a failure elsewhere.
+  Topology fabric = clos();
+  std::erase_if(fabric.routes,
+                [](const Route& route) { return route.node == 3 && route.destination == 0; });
+  ASSERT_LT(fabric.routes.size(), clos().routes.size());
+  const FailureSweep sweep = *sweep_failures(fabric, {.failures = 1});
+  EXPECT_EQ(sweep.reaction, Reaction::ValleyFree);
+  EXPECT_TRUE(sweep.is_other_policy);
+}
+
 TEST(Failures, SpineThatHasLostALeaf_DropsWhatIsForIt) {
   // Cable 3 is leaf0-spine0; node 3 is spine0, node 0 leaf0, node 1 leaf1.
   const auto routes = routes_after(clos(), {3}, Reaction::ValleyFree);
