@@ -10,6 +10,7 @@
 #include "pfc/bound/pause_times.hpp"
 #include "pfc/bound/residence_bound.hpp"
 #include "pfc/topology_json.hpp"
+#include "pfc/watchdog.hpp"
 #include "program/input_file.hpp"
 
 namespace portcullis::tools {
@@ -48,7 +49,8 @@ Result<pfc::bound::ResidenceBound> bound_of(const pfc::Topology& topology,
   wanted.pause.packet_bytes = kLargestRoceFrame;
   wanted.pause.least_bytes = kLeastRoceFrame;
   wanted.pause.response_ps = options.response_us * 1e6;
-  if (options.watchdog_ms > 0) wanted.watchdog_ps = options.watchdog_ms * 1e9;
+  if (options.watchdog_ms > 0)
+    wanted.watchdog_ps = pfc::longest_watched_pause(options.watchdog_ms, options.poll_ms) * 1e9;
   return pfc::bound::bound_residence(topology, wanted);
 }
 
@@ -138,11 +140,19 @@ void add_bound_options(CLI::App& app, CLI::Option* fabric, FabricOptions& option
       ->delimiter(',')
       ->allow_extra_args(false)
       ->needs(fabric);
-  app.add_option("--fabric-watchdog-ms", options.watchdog_ms,
-                 "its switches drop a queue that has been paused for so long, polling included")
+  auto* const watchdog =
+      app.add_option("--fabric-watchdog-ms", options.watchdog_ms,
+                     "its switches drop a queue that has been paused for so long, polling\n"
+                     "included unless --fabric-poll-ms has it")
+          ->type_name("MS")
+          ->check(CLI::Range(0.0, 3.6e6))
+          ->needs(fabric);
+  app.add_option("--fabric-poll-ms", options.poll_ms,
+                 "they look so often, and --fabric-watchdog-ms is their detection time: a\n"
+                 "pause lasts up to 1 + max(2, detection / poll, rounded up) polls")
       ->type_name("MS")
       ->check(CLI::Range(0.0, 3.6e6))
-      ->needs(fabric);
+      ->needs(watchdog);
   app.add_option("--response-us", options.response_us,
                  "from a PAUSE frame's end until its sender heeds it")
       ->type_name("US")
@@ -165,6 +175,26 @@ void add_fabric_options(CLI::App& app, FabricOptions& options) {
       ->check(CLI::Range(std::uint64_t{0}, kMostMs));
 }
 
+namespace {
+
+/// A bound that no lease can rest for: whoever knows better says so, as of a fabric without one.
+Result<FabricResidence> longer_than_accepted(const pfc::Topology& topology,
+                                             const FabricOptions& options,
+                                             const pfc::bound::ResidenceBound& bound, double ms) {
+  const std::string late =
+      fmt::format("a packet {} may be {:g} ms late", pfc::bound::priorities_text(bound), ms);
+  if (options.told_ms == 0)
+    return fail(Errc::InvalidArgument,
+                fmt::format("--fabric {}: {}; at most {} are accepted, which fewer "
+                            "--fabric-priorities may give, or --residence-ms instead",
+                            options.file, late, kMostMs));
+  return FabricResidence{options.told_ms,
+                         fmt::format("{} ms, as told; in {} {}, which is longer", options.told_ms,
+                                     name_of(topology, options), late)};
+}
+
+}  // namespace
+
 Result<FabricResidence> residence_of(const FabricOptions& options) {
   if (options.file.empty()) {
     if (options.told_ms == 0) return FabricResidence{0, "no fabric was given, GRACE alone counts"};
@@ -184,11 +214,7 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
                            fmt::format("{} ms, as told; {} has no bound: {}", options.told_ms,
                                        name_of(topology, options), why)};
   }
-  if (ms > static_cast<double>(kMostMs))
-    return fail(Errc::InvalidArgument,
-                fmt::format("--fabric {}: a packet {} may be {:g} ms late; at most {} are "
-                            "accepted, which fewer --fabric-priorities may give",
-                            options.file, pfc::bound::priorities_text(bound), ms, kMostMs));
+  if (ms > static_cast<double>(kMostMs)) return longer_than_accepted(topology, options, bound, ms);
   const auto found = static_cast<std::uint64_t>(ms);
   std::string dropped;
   if (const auto& ends = bound.dead_ends; ends.count > 0)

@@ -17,6 +17,7 @@ namespace portcullis::tools {
 struct FabricOptions {
   std::string file;        // as pfc-deadlock reads it; "": none
   double watchdog_ms = 0;  // of switches, which drop what has been paused so long; 0: none
+  double poll_ms = 0;  // they look so often, and watchdog_ms is what detection takes; 0: at once
   double response_us = 0;  // from the end of a PAUSE until its sender heeds it
   /// In which data comes, this program's too; empty: as the fabric says, and any where it does not.
   std::vector<std::uint32_t> priorities = {};
@@ -29,7 +30,8 @@ struct FabricResidence {
   std::string text;  // where it comes from, and for what it holds
 };
 
-/// --fabric-priorities, --fabric-watchdog-ms and --response-us, which `fabric` has to be given for.
+/// --fabric-priorities, --fabric-watchdog-ms, --fabric-poll-ms and --response-us, which `fabric`
+/// has to be given for.
 void add_bound_options(CLI::App& app, CLI::Option* fabric, FabricOptions& options);
 
 /// Those, --fabric and --residence-ms.
@@ -38,7 +40,7 @@ void add_fabric_options(CLI::App& app, FabricOptions& options);
 /// The bound of the fabric (pfc/bound/residence_bound.hpp) for frames of the largest MTU, rounded
 /// up, or what was told where that is longer. InvalidArgument for a fabric without routes, for
 /// nothing bounds data that is none of its flows; for one in whose priorities own_priority is not;
-/// for one without a bound, unless a value was told; and for a bound of more than an hour.
+/// and for one without a bound, or with one of more than an hour, unless a value was told.
 [[nodiscard]] Result<FabricResidence> residence_of(const FabricOptions& options);
 
 /// What a client that gives up knows of its packets.

@@ -516,6 +516,36 @@ TEST(Residence, BoundOfAWatchdog_IsNotWithdrawnForAFluidThatHasNone) {
         << until;
 }
 
+/// Two hosts that send to a third over one switch; of links and the switch what is given.
+std::string two_into_one(const std::string& defaults, const std::string& of_switch) {
+  return R"({"defaults": {"capacity": 1, "delay": 0.125, )" + defaults +
+         R"(}, "nodes": [{"name": "a", "kind": "host"}, {"name": "b", "kind": "host"},
+         {"name": "c", "kind": "host"}, {"name": "s")" +
+         of_switch + R"(}], "links": [{"from": "a", "to": "s", "both_ways": true},
+         {"from": "b", "to": "s", "both_ways": true}, {"from": "s", "to": "c", "both_ways": true}],
+         "flows": [{"name": "f", "path": ["a", "s", "c"]},
+         {"name": "g", "path": ["b", "s", "c"]}]})";
+}
+
+TEST(Residence, BoundOfALossyClass_IsNotWithdrawnForAFluidThatLosesNothing) {
+  const TemporaryFile buffers(two_into_one(R"("xoff": "unlimited", "buffer": 2)", ""));
+  const TemporaryFile shared(
+      two_into_one(R"("xoff": "unlimited")", R"(, "shared_buffer": 3, "alpha": 0)"));
+  const Outcome of_links = run_pfc_deadlock({"residence", buffers.path()});
+  EXPECT_EQ(of_links.status, 0);
+  EXPECT_THAT(of_links.err, HasSubstr("no run was observed (the fluid, which loses nothing, held "
+                                      "more than the buffer of a-s)"));
+  const Outcome of_switch = run_pfc_deadlock({"residence", shared.path()});
+  EXPECT_EQ(of_switch.status, 0);
+  EXPECT_THAT(of_switch.err, HasSubstr("may have held more than the shared buffer of s)"));
+}
+
+TEST(Residence, LossyClassThatHasRoom_IsObserved) {
+  const TemporaryFile file(two_into_one(R"("xoff": "unlimited", "buffer": 2)", ""));
+  EXPECT_THAT(run_pfc_deadlock({"residence", file.path(), "--until", "3"}).err,
+              HasSubstr("in the one run that was observed, up to 24 us, 13.8994 us at most"));
+}
+
 TEST(Residence, RoutesWithoutFlows_AreBoundedAndNotObserved) {
   const Outcome outcome = run_pfc_deadlock({"residence", "leaf-spine:2,2,1"});
   EXPECT_EQ(outcome.status, 0);

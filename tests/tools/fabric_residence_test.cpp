@@ -140,6 +140,32 @@ TEST(FabricResidence, CircleWithWatchdogs_HasABound) {
   EXPECT_GT(residence->ms, 5u);
 }
 
+TEST(FabricResidence, PolledWatchdogs_CountTheLongestPauseThatTheyLetBe) {
+  const FabricFile file(circle());
+  // 1.2 s of 100 ms polled every 400, as docs/pfc.md has it.
+  const auto polled = residence_of({.file = file.path(), .watchdog_ms = 100, .poll_ms = 400});
+  ASSERT_TRUE(polled.has_value()) << polled.error().text;
+  EXPECT_EQ(polled->ms, residence_of({.file = file.path(), .watchdog_ms = 1200})->ms);
+  EXPECT_GT(polled->ms, residence_of({.file = file.path(), .watchdog_ms = 100})->ms);
+}
+
+TEST(FabricResidence, BoundOfMoreThanAnHour_IsRefusedUnlessAValueIsTold) {
+  const FabricFile file(circle());
+  const FabricOptions hours{.file = file.path(), .watchdog_ms = 3.6e6};
+  EXPECT_THAT(
+      residence_of(hours).error().text,
+      HasSubstr("at most 3600000 are accepted, which fewer --fabric-priorities may give, or "
+                "--residence-ms instead"));
+  FabricOptions told = hours;
+  told.told_ms = 700;
+  const auto residence = residence_of(told);
+  ASSERT_TRUE(residence.has_value()) << residence.error().text;
+  EXPECT_EQ(residence->ms, 700u);
+  EXPECT_THAT(residence->text, HasSubstr("700 ms, as told; in ring-4 a packet in any priority may "
+                                         "be "));
+  EXPECT_THAT(residence->text, HasSubstr(" ms late, which is longer"));
+}
+
 TEST(FabricResidence, FabricOfFlowsAlone_IsRefused) {
   const FabricFile file(*pfc::cbd::ring(4, 1));
   EXPECT_THAT(residence_of({.file = file.path()}).error().text,

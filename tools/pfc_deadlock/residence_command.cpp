@@ -74,6 +74,25 @@ double transit_of(const Topology& topology, const pfc::Flow& flow, const Options
   return time;
 }
 
+/// What the fluid held more in than it has room for, "" where there was room: packets would have
+/// been lost there, and the fluid loses nothing. Of a node's memory it may have been less, for
+/// ingresses need not have been fullest at one time.
+std::string overfull(const Topology& topology, const pfc::FluidRun& run) {
+  constexpr double kRounding = 1e-9;
+  std::vector<double> held(topology.nodes.size(), 0);
+  for (pfc::LinkId id = 0; id < topology.links.size(); ++id) {
+    const pfc::Link& link = topology.links[id];
+    if (run.peak[id] > link.buffer * (1 + kRounding))
+      return fmt::format("held more than the buffer of {}", link.name);
+    held[link.to] += run.peak[id];
+  }
+  for (pfc::NodeId id = 0; id < topology.nodes.size(); ++id)
+    if (held[id] > topology.nodes[id].shared_buffer * (1 + kRounding))
+      return fmt::format("may have held more than the shared buffer of {}",
+                         topology.nodes[id].name);
+  return "";
+}
+
 Result<Seen> observe(const Topology& topology, const Options& options, Console& console) {
   Seen seen;
   if (!(options.until >= 0) || !std::isfinite(options.until))
@@ -91,6 +110,11 @@ Result<Seen> observe(const Topology& topology, const Options& options, Console& 
   auto run = pfc::solve(topology, solver);
   if (!run) {
     seen.why_not = run.error().text;
+    return seen;
+  }
+  if (const std::string where = overfull(topology, *run); !where.empty()) {
+    seen.why_not = "the fluid, which loses nothing, " + where;
+    seen.is_interrupted = run->is_interrupted;
     return seen;
   }
   seen.flows = pfc::residence(topology, *run);
