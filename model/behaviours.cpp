@@ -92,6 +92,11 @@ constexpr std::array kRows{
     Row{"eth-offloads", &Behaviours::eth_offloads,
         "a function says that it has the data path of a network interface (eth_net_offloads; on an "
         "InfiniBand port ipoib_enhanced_offloads), and Linux makes one"},
+    Row{"dropless-rq",
+        &Behaviours::dropless_rq_ms,
+        "a frame for a receive queue without receives waits in the port's buffer, at most that "
+        "long (100), instead of being lost",
+        {.least = 1, .greatest = 10'000, .unit = "ms", .preset = 100}},
     Row{"loopback", choice_of<&Behaviours::loopback, kLoopbackWords>(),
         "packets of a port to itself: refused where they are forced (ads.fl), lost without a link "
         "where they are forced, too, or lost where they are not"},

@@ -48,6 +48,7 @@ struct Behaviours {
   bool vf_needs_uc_list = false;
   bool outside_sm = false;  // of an InfiniBand port
   bool eth_offloads = false;
+  std::optional<std::uint64_t> dropless_rq_ms;
   std::optional<Loopback> loopback;
   std::optional<KeyBinding> mkc_qpn;
   bool relaxed_ordering = false;

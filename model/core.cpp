@@ -86,8 +86,8 @@ Core::Core(Parts parts, const Options& options)
                return core_of(context).transport->has_received(qpn);
              },
              this}),
-      receive_targets(
-          {&dma, &mkeys, &cqs, &scheduler, &counters.frames_dropped, &q_counters, &umems}),
+      receive_targets({&dma, &mkeys, &cqs, &scheduler, &counters.frames_dropped, &q_counters,
+                       &umems, behaviours.dropless_rq_ms.value_or(0) * kNsPerMs}),
       send_queues({&dma, &mkeys, &cqs, &scheduler, &receive_targets.domains(), &port,
                    &port_counters, &umems}),
       shared_receives(dma, eqs, umems),
@@ -122,18 +122,23 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
                      &core->scheduler,  &core->counters, &core->port, &core->behaviours,
                      &core->q_counters, &core->flows};
   deps.deliver_to_tir = [&to = core->receive_targets](const FlowDecision& decision,
-                                                      std::span<const std::byte> frame,
-                                                      bool is_own) {
-    to.deliver(decision.to.tirn, frame, {decision.to.flow_tag, is_own});
+                                                      std::span<const std::byte> frame, bool is_own,
+                                                      Offer offer) -> std::uint64_t {
+    // What goes to several queues waits for none.
+    const Offer how = decision.copies.empty() ? offer : Offer::Final;
+    const std::uint64_t waits_ns =
+        to.deliver(decision.to.tirn, frame, {decision.to.flow_tag, is_own, nullptr, how});
     for (const FlowTarget& copy : decision.copies)
-      to.deliver(copy.tirn, frame, {copy.flow_tag, is_own});
+      static_cast<void>(to.deliver(copy.tirn, frame, {copy.flow_tag, is_own}));
+    return waits_ns;
   };
   deps.deliver_datagram = [&to = core->receive_targets](const FlowDecision& decision,
                                                         const IpoibDatagram& datagram,
                                                         bool is_own) {
-    to.deliver(decision.to.tirn, datagram.frame, {decision.to.flow_tag, is_own, &datagram});
+    static_cast<void>(
+        to.deliver(decision.to.tirn, datagram.frame, {decision.to.flow_tag, is_own, &datagram}));
     for (const FlowTarget& copy : decision.copies)
-      to.deliver(copy.tirn, datagram.frame, {copy.flow_tag, is_own, &datagram});
+      static_cast<void>(to.deliver(copy.tirn, datagram.frame, {copy.flow_tag, is_own, &datagram}));
   };
   deps.room_for_frames = [&queues = core->send_queues] { queues.room(); };
   deps.port_counters = &core->port_counters;

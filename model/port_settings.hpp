@@ -14,6 +14,8 @@
 
 namespace portcullis::model {
 
+inline constexpr std::size_t kPriorities = 8;  // of frames: 802.1Q
+
 using Mac = std::array<std::uint8_t, 6>;
 using Gid = std::array<std::uint8_t, 16>;  // IPv4 as ::ffff:a.b.c.d
 
@@ -47,6 +49,29 @@ struct PortSettings {
   static constexpr std::size_t kRoceAddresses = 256;  // roce_cap.roce_address_table_size
 
   static constexpr std::uint16_t kEthernetFrameBytes = 1522;  // before PMTU is written
+  static constexpr std::uint64_t kGbps = 100;                 // what PTYS says of an Ethernet link
+
+  // The receive buffer, in cells of MLX5E_BUFFER_CELL_SHIFT (mlx5/core/en/port_buffer.h). How large
+  // it is, and where a buffer without thresholds of its own stops the other end, is assumed.
+  static constexpr std::size_t kBuffers = 8;
+  static constexpr std::size_t kCellBytes = 128;
+  static constexpr std::uint16_t kBufferCells = 2048;
+  struct Thresholds {
+    std::uint16_t xoff = 0, xon = 0;
+  };
+  /// bufferx_reg of pbmc_reg.
+  struct Buffer {
+    bool is_lossy = true;
+    std::uint16_t size = 0;
+    Thresholds at = {};
+  };
+  /// ets_tcn_config_reg of qetc_reg: it reads back, and no traffic class is preferred.
+  struct TrafficClass {
+    std::uint8_t group = 0;
+    std::uint8_t bandwidth = 0;  // percent
+    std::uint8_t rate_units = 0, rate = 0;
+  };
+  static constexpr std::uint8_t kTrustPcp = 1, kTrustDscp = 2;  // MLX5_QPTS_TRUST_*
 
   PortType type = PortType::Ethernet;
   Mac mac{};
@@ -64,10 +89,22 @@ struct PortSettings {
   std::vector<Mac> multicast;            // its list of that kind
   std::vector<std::uint16_t> vlans;      // likewise; they decide nothing
   bool promisc_uc = false, promisc_mc = false, promisc_all = false;
-  bool vport_up = true;                          // MODIFY_VPORT_STATE
-  std::map<std::uint32_t, Mac> l2_table;         // SET_L2_TABLE_ENTRY, by index
-  bool pause_tx = false, pause_rx = false;       // pfcc_reg.pptx and pprx; no frame says so
-  std::array<std::byte, 64> node_description{};  // register NODE_DESC
+  bool vport_up = true;                     // MODIFY_VPORT_STATE
+  std::map<std::uint32_t, Mac> l2_table;    // SET_L2_TABLE_ENTRY, by index
+  bool pause_tx = false, pause_rx = false;  // pfcc_reg.pptx and pprx
+  std::uint8_t pfc_tx = 0, pfc_rx = 0;      // its pfctx and pfcrx, a bit a priority
+  std::array<Buffer, kBuffers> buffers{Buffer{.size = kBufferCells}};
+  std::array<std::uint8_t, kPriorities> priority_buffer{};  // pptb_reg.prio_x_buff
+  std::uint8_t untagged_buffer = 0;                         // its untagged_buff: reads back
+  // Of the pauses that the port asks for: how long, and how long before their end again, in
+  // quanta, as pbmc_reg of mlxsw/reg.h says of both.
+  std::uint16_t pause_quanta = 0xffff, pause_refresh = 0x7fff;
+  std::array<TrafficClass, kPriorities> classes{};         // qetc_reg
+  std::array<std::uint8_t, kPriorities> priority_class{};  // qtct_reg
+  std::uint8_t trust = kTrustPcp;                          // qpts_reg
+  std::uint8_t fec_admin = 0;                              // pplm_reg.fec_override_admin_100g
+  std::array<std::uint8_t, 64> dscp_priority{};            // qpdpm_reg
+  std::array<std::byte, 64> node_description{};            // register NODE_DESC
   std::array<RoceAddress, kRoceAddresses> roce{};
 
   /// Longest frame that an Ethernet port carries, less the FCS, which is not among a frame's bytes
@@ -75,6 +112,22 @@ struct PortSettings {
   [[nodiscard]] std::size_t most_frame_bytes() const noexcept {
     constexpr std::size_t kFcs = 4;
     return (mtu != 0 ? mtu : kEthernetFrameBytes) - kFcs;
+  }
+  /// Priorities that a frame of the other end may stop. With priority-based flow control PAUSE is
+  /// not obeyed: a link has one of the two (IEEE 802.1Q, clause 36).
+  [[nodiscard]] std::uint8_t obeyed(bool is_per_priority) const noexcept {
+    if (is_per_priority) return pfc_rx;
+    return pause_rx && pfc_rx == 0 ? 0xff : 0;
+  }
+  /// Priorities that the port stops before it loses of them.
+  [[nodiscard]] std::uint8_t stops() const noexcept {
+    if (pfc_tx != 0) return pfc_tx;
+    return pause_tx ? 0xff : 0;
+  }
+  [[nodiscard]] Thresholds thresholds(std::size_t buffer) const noexcept {
+    const Buffer& of = buffers[buffer];
+    if (!of.is_lossy && of.at.xoff != 0) return of.at;
+    return {static_cast<std::uint16_t>(of.size / 2), static_cast<std::uint16_t>(of.size / 4)};
   }
   /// Of an InfiniBand port only ACTIVE carries more than management datagrams.
   [[nodiscard]] bool carries_data() const noexcept {

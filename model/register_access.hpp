@@ -32,6 +32,9 @@ enum Refusal : std::uint32_t {
   kBadEndianness,
   kNoSuchGroup,
   kNotOffered,
+  kBadBuffer,
+  kBadPriority,
+  kBadShare,
 };
 
 [[nodiscard]] inline Verdict bad_param(std::uint32_t syndrome) {
@@ -51,6 +54,15 @@ template <class L>
 [[nodiscard]] Verdict pfcc(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict pplr(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict ppcnt(Core& core, const RegisterAccess& access);
+// registers_priorities.cpp
+[[nodiscard]] Verdict pbmc(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict pptb(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict qpts(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict qpdpm(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict qetcr(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict qtct(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict pplm(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict pcam(Core& core, const RegisterAccess& access);
 
 }  // namespace registers
 }  // namespace portcullis::model

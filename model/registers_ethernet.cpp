@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Registers of an Ethernet port beside its state and MTU: flow control, loopback, counters. What
-// drivers set of the first is remembered and reads back; no frame is held back for it yet.
+// Registers of an Ethernet port beside its state and MTU: flow control, loopback, counters.
 #include "model/core.hpp"
 #include "model/register_access.hpp"
 #include "prm/ethernet_registers.hpp"
@@ -34,6 +33,11 @@ void ieee_802_3(const PortCounters::Counts& c, std::span<std::byte> out) {
   PORTCULLIS_PUT("a_multicast_frames_received_ok", packets(c.received, Cast::Multicast));
   PORTCULLIS_PUT("a_broadcast_frames_received_ok", packets(c.received, Cast::Broadcast));
   PORTCULLIS_PUT("a_frame_too_long_errors", c.too_long);
+  PORTCULLIS_PUT("a_mac_control_frames_transmitted", c.controls_sent);
+  PORTCULLIS_PUT("a_mac_control_frames_received", c.controls_received);
+  PORTCULLIS_PUT("a_unsupported_opcodes_received", c.controls_unknown);
+  PORTCULLIS_PUT("a_pause_mac_ctrl_frames_received", c.pauses_received);
+  PORTCULLIS_PUT("a_pause_mac_ctrl_frames_transmitted", c.pauses_sent);
 }
 
 void rfc_2863(const PortCounters::Counts& c, std::span<std::byte> out) {
@@ -42,6 +46,7 @@ void rfc_2863(const PortCounters::Counts& c, std::span<std::byte> out) {
   PORTCULLIS_PUT("if_in_ucast_pkts", packets(c.received, Cast::Unicast));
   PORTCULLIS_PUT("if_in_multicast_pkts", packets(c.received, Cast::Multicast));
   PORTCULLIS_PUT("if_in_broadcast_pkts", packets(c.received, Cast::Broadcast));
+  PORTCULLIS_PUT("if_in_discards", c.receive_discards);
   PORTCULLIS_PUT("if_in_errors", c.too_long);
   PORTCULLIS_PUT("if_out_octets", PortCounters::sum(c.sent).octets);
   PORTCULLIS_PUT("if_out_ucast_pkts", packets(c.sent, Cast::Unicast));
@@ -73,17 +78,30 @@ void rfc_2819(const PortCounters::Counts& c, std::span<std::byte> out) {
   PORTCULLIS_PUT("ether_stats_pkts8192to10239octets", c.received_by_length[9]);
 }
 
-/// All traffic has priority 0.
-void per_priority(const PortCounters::Counts& c, std::span<std::byte> out) {
+/// Durations are in microseconds (counters.rst of Linux, rx_prio[i]_pause_duration), of pauses
+/// that are over.
+void per_priority(const PortCounters::Counts& c, std::uint32_t priority, std::span<std::byte> out) {
   const auto group = prm::View<prm::eth_per_prio_grp_data_layout>::at(out);
-  const TrafficCount received = PortCounters::sum(c.received), sent = PortCounters::sum(c.sent);
-  PORTCULLIS_PUT("rx_octets", received.octets);
-  PORTCULLIS_PUT("rx_frames", received.packets);
-  PORTCULLIS_PUT("tx_octets", sent.octets);
-  PORTCULLIS_PUT("tx_frames", sent.packets);
+  const PortCounters::PriorityCount& of = c.priorities[priority];
+  const PauseCount& stopped = c.stopped[priority];
+  PORTCULLIS_PUT("rx_octets", of.received.octets);
+  PORTCULLIS_PUT("rx_frames", of.received.packets);
+  PORTCULLIS_PUT("tx_octets", of.sent.octets);
+  PORTCULLIS_PUT("tx_frames", of.sent.packets);
+  PORTCULLIS_PUT("rx_pause", of.pauses_received);
+  PORTCULLIS_PUT("rx_pause_duration", stopped.paused_ns / kNsPerUs);
+  PORTCULLIS_PUT("rx_pause_transition", stopped.resumed);
+  PORTCULLIS_PUT("tx_pause", of.pauses_sent);
+  PORTCULLIS_PUT("tx_pause_duration", of.stopped_ns / kNsPerUs);
+  PORTCULLIS_PUT("rx_discards", of.discards);
 }
 
 #undef PORTCULLIS_PUT
+
+/// The bits of `mask` as `wanted` has them.
+std::uint8_t replaced(std::uint8_t now, std::uint64_t wanted, std::uint64_t mask) {
+  return static_cast<std::uint8_t>((now & ~mask) | (wanted & mask));
+}
 
 }  // namespace
 
@@ -92,14 +110,18 @@ Verdict pfcc(Core& core, const RegisterAccess& access) {
   if (const Verdict bad = check_port<prm::pfcc_reg>(access); !bad.ok()) return bad;
   const auto in = prm::ConstView<prm::pfcc_reg>::at(access.in);
   if (access.write) {
-    // Per priority it is not offered (capability pfc is none of the general page: dcbx, ets).
-    if (in.get<"pfctx">() != 0 || in.get<"pfcrx">() != 0) return bad_param(kNotOffered);
-    core.port.pause_tx = in.get<"pptx">() != 0;
-    core.port.pause_rx = in.get<"pprx">() != 0;
+    // A priority's bit is written where its mask is set (mlx5_set_port_pfc of mlx5/core/port.c sets
+    // all), a bit for PAUSE where its mask_n is not (mlx5_set_port_pause sets neither).
+    if (in.get<"pptx_mask_n">() == 0) core.port.pause_tx = in.get<"pptx">() != 0;
+    if (in.get<"pprx_mask_n">() == 0) core.port.pause_rx = in.get<"pprx">() != 0;
+    core.port.pfc_tx = replaced(core.port.pfc_tx, in.get<"pfctx">(), in.get<"prio_mask_tx">());
+    core.port.pfc_rx = replaced(core.port.pfc_rx, in.get<"pfcrx">(), in.get<"prio_mask_rx">());
   }
   const auto out = prm::View<prm::pfcc_reg>::at(access.out);
   static_cast<void>(out.try_set<"pptx">(core.port.pause_tx ? 1 : 0));
   static_cast<void>(out.try_set<"pprx">(core.port.pause_rx ? 1 : 0));
+  static_cast<void>(out.try_set<"pfctx">(core.port.pfc_tx));
+  static_cast<void>(out.try_set<"pfcrx">(core.port.pfc_rx));
   return {};
 }
 
@@ -135,7 +157,7 @@ Verdict ppcnt(Core& core, const RegisterAccess& access) {
       rfc_2819(core.port_counters.port, set);
       break;
     case prm::PpcntGroup::PER_PRIORITY:
-      if (priority == 0) per_priority(core.port_counters.port, set);
+      per_priority(core.port_counters.port, priority, set);
       break;
     case prm::PpcntGroup::PHYSICAL_LAYER:
       break;

@@ -21,6 +21,7 @@
 #include "model/ethernet/frame_outlet.hpp"
 #include "model/ethernet/ipoib.hpp"
 #include "model/ethernet/port_counters.hpp"
+#include "model/ethernet/receive_buffer.hpp"
 #include "model/mkey.hpp"
 #include "model/model.hpp"
 #include "model/multicast_groups.hpp"
@@ -52,15 +53,16 @@ struct TransportDeps {
   QCounterTable* q_counters = nullptr;
   FlowTables* flows = nullptr;
   /// The receive queues behind a TIR; null: there are none, and such a frame is lost. `is_own`: the
-  /// function sent it.
-  std::function<void(const FlowDecision& decision, std::span<const std::byte> frame, bool is_own)>
+  /// function sent it. 0: it is gone, otherwise it waits at most so many ns, if `offer` lets it.
+  std::function<std::uint64_t(const FlowDecision& decision, std::span<const std::byte> frame,
+                              bool is_own, Offer offer)>
       deliver_to_tir{};
   /// The same of IP over InfiniBand.
   std::function<void(const FlowDecision& decision, const IpoibDatagram& datagram, bool is_own)>
       deliver_datagram{};
   /// outlet() has room again.
   std::function<void()> room_for_frames{};
-  PortCounters* port_counters = nullptr;      // null: nobody counts Ethernet frames
+  PortCounters* port_counters = nullptr;      // null: nobody reads what Ethernet frames came
   SharedReceives* shared_receives = nullptr;  // null: no QP has one
   const MulticastGroups* groups = nullptr;    // null: there are none
   /// What an atomic fetched goes to memory in the host's order, else big-endian.
@@ -144,6 +146,8 @@ class Transport {
   void keys_idle();
   /// PortSettings changed: MAC, RoCE switch or an entry of the address table.
   void port_changed();
+  /// What waits in the receive buffer is lost.
+  void forget_buffer();
   /// Function reset or teardown: every QP is gone, frames in flight to it meet an unknown number.
   void reset();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Registers of an Ethernet port: flow control, loopback, and the groups of counters.
+// Registers of an Ethernet port: flow control, receive buffers, priorities and traffic classes,
+// forward error correction, loopback, and the groups of counters.
 // Source of every layout here: struct mlx5_ifc_NAME_bits of include/linux/mlx5/mlx5_ifc.h of Linux
 // 6.1; tests/prm holds each against that header.
 #pragma once
@@ -14,7 +15,15 @@ namespace portcullis::prm {
 
 // MLX5_REG_* (driver.h; access_register_in.register_id)
 enum class EthernetRegisterId : std::uint16_t {
+  QPTS = 0x4002,
+  QETCR = 0x4005,
+  QTCT = 0x400a,
+  QPDPM = 0x4013,
   PFCC = 0x5007,
+  PPTB = 0x500b,
+  PBMC = 0x500c,
+  PPLM = 0x5023,
+  PCAM = 0x507f,
   PPLR = 0x5018,  // newer than Linux 6.1; set_port_loopback of Snabb's connectx.lua
 };
 
@@ -26,6 +35,10 @@ enum class PpcntGroup : std::uint8_t {
   PER_PRIORITY = 0x10,    // MLX5_PER_PRIORITY_COUNTERS_GROUP
   PHYSICAL_LAYER = 0x12,  // MLX5_PHYSICAL_LAYER_COUNTERS_GROUP
 };
+
+// qpdpm_dscp_reg, half a dword.
+inline constexpr std::uint16_t kDscpWrite = 0x8000;  // e
+inline constexpr std::uint16_t kDscpPriority = 0xf;  // prio
 
 // One member a line, in the order of the header, so that the two can be read side by side.
 // clang-format off
@@ -57,6 +70,133 @@ struct pfcc_reg : Layout<"pfcc_reg", 0x100,
     Field<"device_stall_minor_watermark", 0x80, 0x10>,
     Field<"device_stall_critical_watermark", 0x90, 0x10>,
     Reserved<0xa0, 0x60>> {};
+
+struct bufferx_reg : Layout<"bufferx_reg", 0x40,
+    Reserved<0x0, 0x6>,
+    Field<"lossy", 0x6, 0x1>,
+    Field<"epsb", 0x7, 0x1>,
+    Reserved<0x8, 0x8>,
+    Field<"size", 0x10, 0x10>,
+    Field<"xoff_threshold", 0x20, 0x10>,
+    Field<"xon_threshold", 0x30, 0x10>> {};
+
+/// buffer: ten of bufferx_reg, the last two not of the network.
+struct pbmc_reg : Layout<"pbmc_reg", 0x360,
+    Reserved<0x0, 0x8>,
+    Field<"local_port", 0x8, 0x8>,
+    Reserved<0x10, 0x10>,
+    Field<"xoff_timer_value", 0x20, 0x10>,
+    Field<"xoff_refresh", 0x30, 0x10>,
+    Reserved<0x40, 0x9>,
+    Field<"fullness_threshold", 0x49, 0x7>,
+    Field<"port_buffer_size", 0x50, 0x10>,
+    Bytes<"buffer", 0x60, 0x280>,
+    Reserved<0x2e0, 0x80>> {};
+
+/// prio_x_buff: four bits a priority, that of priority 0 the lowest.
+struct pptb_reg : Layout<"pptb_reg", 0x60,
+    Reserved<0x0, 0x2>,
+    Field<"mm", 0x2, 0x2>,
+    Reserved<0x4, 0x4>,
+    Field<"local_port", 0x8, 0x8>,
+    Reserved<0x10, 0x6>,
+    Field<"cm", 0x16, 0x1>,
+    Field<"um", 0x17, 0x1>,
+    Field<"pm", 0x18, 0x8>,
+    Field<"prio_x_buff", 0x20, 0x20>,
+    Field<"pm_msb", 0x40, 0x8>,
+    Reserved<0x48, 0x10>,
+    Field<"ctrl_buff", 0x58, 0x4>,
+    Field<"untagged_buff", 0x5c, 0x4>> {};
+
+struct ets_tcn_config_reg : Layout<"ets_tcn_config_reg", 0x40,
+    Field<"g", 0x0, 0x1>,
+    Field<"b", 0x1, 0x1>,
+    Field<"r", 0x2, 0x1>,
+    Reserved<0x3, 0x9>,
+    Field<"group", 0xc, 0x4>,
+    Reserved<0x10, 0x9>,
+    Field<"bw_allocation", 0x19, 0x7>,
+    Reserved<0x20, 0xc>,
+    Field<"max_bw_units", 0x2c, 0x4>,
+    Reserved<0x30, 0x8>,
+    Field<"max_bw_value", 0x38, 0x8>> {};
+
+/// tc_configuration: eight of ets_tcn_config_reg.
+struct qetc_reg : Layout<"qetc_reg", 0x280,
+    Reserved<0x0, 0x8>,
+    Field<"port_number", 0x8, 0x8>,
+    Reserved<0x10, 0x30>,
+    Bytes<"tc_configuration", 0x40, 0x200>,
+    Bytes<"global_configuration", 0x240, 0x40>> {};
+
+struct qtct_reg : Layout<"qtct_reg", 0x40,
+    Reserved<0x0, 0x8>,
+    Field<"port_number", 0x8, 0x8>,
+    Reserved<0x10, 0xd>,
+    Field<"prio", 0x1d, 0x3>,
+    Reserved<0x20, 0x1d>,
+    Field<"tclass", 0x3d, 0x3>> {};
+
+struct qpts_reg : Layout<"qpts_reg", 0x40,
+    Reserved<0x0, 0x8>,
+    Field<"local_port", 0x8, 0x8>,
+    Reserved<0x10, 0x2d>,
+    Field<"trust_state", 0x3d, 0x3>> {};
+
+/// dscp: 64 words of 16 bits, qpdpm_dscp_reg: whether it is written, and the priority.
+struct qpdpm_reg : Layout<"qpdpm_reg", 0x420,
+    Reserved<0x0, 0x8>,
+    Field<"local_port", 0x8, 0x8>,
+    Reserved<0x10, 0x10>,
+    Bytes<"dscp", 0x20, 0x400>> {};
+
+struct pplm_reg : Layout<"pplm_reg", 0x280,
+    Reserved<0x0, 0x8>,
+    Field<"local_port", 0x8, 0x8>,
+    Reserved<0x10, 0x10>,
+    Reserved<0x20, 0x20>,
+    Field<"port_profile_mode", 0x40, 0x8>,
+    Field<"static_port_profile", 0x48, 0x8>,
+    Field<"active_port_profile", 0x50, 0x8>,
+    Reserved<0x58, 0x8>,
+    Field<"retransmission_active", 0x60, 0x8>,
+    Field<"fec_mode_active", 0x68, 0x18>,
+    Field<"rs_fec_correction_bypass_cap", 0x80, 0x4>,
+    Reserved<0x84, 0x8>,
+    Field<"fec_override_cap_56g", 0x8c, 0x4>,
+    Field<"fec_override_cap_100g", 0x90, 0x4>,
+    Field<"fec_override_cap_50g", 0x94, 0x4>,
+    Field<"fec_override_cap_25g", 0x98, 0x4>,
+    Field<"fec_override_cap_10g_40g", 0x9c, 0x4>,
+    Field<"rs_fec_correction_bypass_admin", 0xa0, 0x4>,
+    Reserved<0xa4, 0x8>,
+    Field<"fec_override_admin_56g", 0xac, 0x4>,
+    Field<"fec_override_admin_100g", 0xb0, 0x4>,
+    Field<"fec_override_admin_50g", 0xb4, 0x4>,
+    Field<"fec_override_admin_25g", 0xb8, 0x4>,
+    Field<"fec_override_admin_10g_40g", 0xbc, 0x4>,
+    Field<"fec_override_cap_400g_8x", 0xc0, 0x10>,
+    Field<"fec_override_cap_200g_4x", 0xd0, 0x10>,
+    Field<"fec_override_cap_100g_2x", 0xe0, 0x10>,
+    Field<"fec_override_cap_50g_1x", 0xf0, 0x10>,
+    Field<"fec_override_admin_400g_8x", 0x100, 0x10>,
+    Field<"fec_override_admin_200g_4x", 0x110, 0x10>,
+    Field<"fec_override_admin_100g_2x", 0x120, 0x10>,
+    Field<"fec_override_admin_50g_1x", 0x130, 0x10>,
+    Reserved<0x140, 0x140>> {};
+
+/// port_access_reg_cap_mask: bit N from the end for register 0x5000 + N.
+struct pcam_reg : Layout<"pcam_reg", 0x280,
+    Reserved<0x0, 0x8>,
+    Field<"feature_group", 0x8, 0x8>,
+    Reserved<0x10, 0x8>,
+    Field<"access_reg_group", 0x18, 0x8>,
+    Reserved<0x20, 0x20>,
+    Bytes<"port_access_reg_cap_mask", 0x40, 0x80>,
+    Reserved<0xc0, 0x80>,
+    Bytes<"feature_cap_mask", 0x140, 0x80>,
+    Reserved<0x1c0, 0xc0>> {};
 
 struct pplr_reg : Layout<"pplr_reg", 0x40,
     Reserved<0x0, 0x8>,

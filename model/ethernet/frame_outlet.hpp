@@ -25,6 +25,12 @@ class FrameOutlet {
   /// Room for one frame; empty when there is none, and somebody says when there is again
   /// (SendQueues::room).
   [[nodiscard]] virtual std::span<std::byte> next() = 0;
+  /// The other end of the link has stopped what `frame` would go as; somebody says when it has not
+  /// any more (SendQueues::room). `priority` is that of its queue, for a frame without a tag.
+  [[nodiscard]] virtual bool is_paused(std::span<const std::byte> /*frame*/,
+                                       std::uint8_t /*priority*/) const {
+    return false;
+  }
   /// The first `length` bytes of what next() gave go out.
   virtual void send(std::size_t length) = 0;
   /// It goes out as a packet of its own; next() must have given room. False: its queue pair or its

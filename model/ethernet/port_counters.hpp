@@ -7,8 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "model/ethernet/pause_clock.hpp"
 #include "model/steering/flow_counters.hpp"
 
 namespace portcullis::model {
@@ -32,18 +34,32 @@ struct PortCounters {
   static constexpr std::array<std::uint32_t, 10> kClasses{64,   127,  255,  511,  1023,
                                                           1518, 2047, 4095, 8191, 10239};
 
+  struct PriorityCount {
+    TrafficCount received, sent;
+    std::uint64_t pauses_received = 0, pauses_sent = 0;  // PAUSE is of priority 0
+    std::uint64_t stopped_ns = 0;                        // by us, as far as it is over
+    std::uint64_t discards = 0;                          // no room in the receive buffer
+  };
   struct Counts {
     std::array<TrafficCount, kCasts> received{}, sent{};
     std::array<std::uint64_t, kClasses.size()> received_by_length{};
-    std::uint64_t too_long = 0;       // received, longer than the port carries
-    std::uint64_t send_discards = 0;  // longer than the port carries
+    std::uint64_t too_long = 0;          // received, longer than the port carries
+    std::uint64_t send_discards = 0;     // longer than the port carries
+    std::uint64_t receive_discards = 0;  // no room in the receive buffer
+    // MAC control frames, which are no frames otherwise.
+    std::uint64_t controls_received = 0, controls_unknown = 0, controls_sent = 0;
+    std::uint64_t pauses_received = 0, pauses_sent = 0;  // of either kind
+    std::array<PriorityCount, kPriorities> priorities{};
+    PauseCounts stopped{};  // by the other end
   };
   Counts port;   // PPCNT
   Counts vport;  // QUERY_VPORT_COUNTER; no lengths
 
   /// The vport counts `frame` so often.
-  void count_received(std::span<const std::byte> frame, int times) noexcept {
+  void count_received(std::span<const std::byte> frame, int times,
+                      std::uint8_t priority = 0) noexcept {
     add(port.received, frame);
+    add(port.priorities[priority].received, frame);
     for (int i = 0; i < times; ++i) add(vport.received, frame);
     for (std::size_t i = 0; i < kClasses.size(); ++i)
       if (frame.size() + kFcsBytes <= kClasses[i]) {
@@ -51,9 +67,27 @@ struct PortCounters {
         break;
       }
   }
-  void count_sent(std::span<const std::byte> frame) noexcept {
+  void count_sent(std::span<const std::byte> frame, std::uint8_t priority = 0) noexcept {
     add(port.sent, frame);
+    add(port.priorities[priority].sent, frame);
     add(vport.sent, frame);
+  }
+  /// `said` is nothing for one of an unknown kind.
+  void count_control(const std::optional<PauseFrame>& said) noexcept {
+    ++port.controls_received;
+    if (!said) {
+      ++port.controls_unknown;
+      return;
+    }
+    ++port.pauses_received;
+    for (std::size_t i = 0; i < kPriorities; ++i)
+      port.priorities[i].pauses_received += speaks_of(*said, i) ? 1 : 0;
+  }
+  void count_pause_sent(const PauseFrame& said) noexcept {
+    ++port.controls_sent;
+    ++port.pauses_sent;
+    for (std::size_t i = 0; i < kPriorities; ++i)
+      port.priorities[i].pauses_sent += speaks_of(said, i) ? 1 : 0;
   }
   void count_too_long() noexcept {
     ++port.too_long;
@@ -78,11 +112,18 @@ struct PortCounters {
   }
 
  private:
-  static void add(std::array<TrafficCount, kCasts>& counts,
-                  std::span<const std::byte> frame) noexcept {
-    TrafficCount& count = counts[static_cast<std::size_t>(cast_of(frame))];
+  /// Linux reads the counts of PAUSE as those of priority 0 (mlx5e_stats_grp_per_prio of
+  /// mlx5/core/en_stats.c: rx_global_pause).
+  [[nodiscard]] static bool speaks_of(const PauseFrame& said, std::size_t priority) noexcept {
+    return said.is_per_priority ? (said.priorities >> priority & 1) != 0 : priority == 0;
+  }
+  static void add(TrafficCount& count, std::span<const std::byte> frame) noexcept {
     ++count.packets;
     count.octets += frame.size();
+  }
+  static void add(std::array<TrafficCount, kCasts>& counts,
+                  std::span<const std::byte> frame) noexcept {
+    add(counts[static_cast<std::size_t>(cast_of(frame))], frame);
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "model/ethernet/frame_facts.hpp"
 #include "model/ethernet/ipoib.hpp"
+#include "model/ethernet/priority.hpp"
 #include "model/ethernet/send_queues.hpp"
 #include "model/transport/frame.hpp"
 #include "model/transport/wqe_error.hpp"
@@ -238,6 +239,14 @@ SendQueues::Step SendQueues::send_datagram(std::uint32_t number, Sq& sq, const W
   return go_on(number, sq, part);
 }
 
+/// What a frame without a tag goes as. tisc.prio has it one bit higher: mlx5e_create_tises of
+/// mlx5/core/en_main.c writes `tc << 1`.
+std::uint8_t SendQueues::priority_of_tis(const Sq& sq) const {
+  const auto tis = tiss_.find(sq.tisn);
+  return tis == tiss_.end() ? std::uint8_t{0}
+                            : static_cast<std::uint8_t>(tis->second.get<"prio">() >> 1 & 7);
+}
+
 /// The next frame of the WQE in wqe_.
 SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work) {
   if (wqe_.length > std::uint64_t{1} << kLogMaxLso)
@@ -262,7 +271,10 @@ SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work
     }
     const std::size_t padded = std::max(length, kLeastFrame);
     std::ranges::fill(room.subspan(length, padded - length), std::byte{0});
-    deps_.counters->count_sent(room.first(padded));
+    const std::uint8_t priority = priority_of_tis(sq);
+    if (outlet_->is_paused(room.first(padded), priority)) return Step::NoRoom;
+    deps_.counters->count_sent(room.first(padded),
+                               priority_of(room.first(padded), *deps_.port, priority));
     outlet_->send(padded);
   }
   return go_on(number, sq, part);

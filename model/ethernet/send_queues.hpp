@@ -109,6 +109,7 @@ class SendQueues {
     std::uint32_t mss = 0;  // 0: no large send
   };
 
+  [[nodiscard]] std::uint8_t priority_of_tis(const Sq& sq) const;
   [[nodiscard]] const Sq* find(std::uint32_t number) const noexcept;
   void wake(std::uint32_t number, Sq& sq);
   static void take_turn(void* self, std::uint64_t number);

@@ -121,7 +121,10 @@ Verdict ReceiveTargets::modify_rq(prm::ConstView<prm::modify_rq_in> in) {
   if (!known) return refuse(CommandStatus::BAD_PARAM_ERR, kState);
   rq.state = to;
   if (changes_vsd) rq.keeps_tag = in.get<"ctx.vsd">() != 0;
-  if (to == RqState::RST) rq.consumed = 0;
+  if (to == RqState::RST) {
+    rq.consumed = 0;
+    rq.has_given_up = false;
+  }
   return {};
 }
 
@@ -276,11 +279,22 @@ std::span<const std::byte> ReceiveTargets::look_at(const Rq& rq, std::span<const
   return frame;
 }
 
+bool ReceiveTargets::has_receive(const Rq& rq) {
+  const auto posted = deps_.dma->load_be32(rq.record + prm::record_byte(prm::kRcvDbr));
+  return posted && static_cast<std::uint16_t>(*posted - rq.consumed) != 0;
+}
+
+/// Of a frame for which no receive is posted.
+bool ReceiveTargets::waits(Rq& rq, Offer offer) {
+  if (deps_.dropless_ns == 0 || offer == Offer::Final || rq.has_given_up) return false;
+  rq.has_given_up = offer == Offer::Last;
+  return !rq.has_given_up;
+}
+
 /// A receive takes `frame`.
 void ReceiveTargets::fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> frame,
                           CqeFields& fields, const IpoibDatagram* datagram) {
-  const auto posted = deps_.dma->load_be32(rq.record + prm::record_byte(prm::kRcvDbr));
-  if (!posted || static_cast<std::uint16_t>(*posted - rq.consumed) == 0) return lose(&rq);
+  rq.has_given_up = false;
   const bool readable = rq.ring.read(*deps_.dma, rq.consumed, 0, pieces_);
   std::uint64_t room = 0;
   for (const ReceivePiece& piece : pieces_) room += piece.bytes;
@@ -309,27 +323,39 @@ void ReceiveTargets::fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> 
   if (!deps_.cqs->complete(rq.cqn, completion, deps_.scheduler->now_ns())) rq.state = RqState::ERR;
 }
 
-void ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::byte> frame,
-                             Arrival arrival) {
+std::uint64_t ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::byte> frame,
+                                      Arrival arrival) {
   const auto found = tirs_.find(tirn);
-  if (found == tirs_.end() || frame.size() < kEthernetBytes) return lose(nullptr);
+  if (found == tirs_.end() || frame.size() < kEthernetBytes) {
+    lose(nullptr);
+    return 0;
+  }
   const Tir& tir = found->second;
   const IpoibDatagram* const datagram = arrival.datagram;
   const bool is_unicast =
       datagram != nullptr ? !datagram->is_of_group : cast_of(frame) == Cast::Unicast;
   const auto comes_back = is_unicast ? prm::SelfLoopback::UNICAST : prm::SelfLoopback::MULTICAST;
-  if (arrival.is_own && (tir.self_loopback & prm::number(comes_back)) == 0) return;
+  if (arrival.is_own && (tir.self_loopback & prm::number(comes_back)) == 0) return 0;
   const FrameFacts facts = facts_of(frame);
   const RssHash hash = rss_hash(frame, facts, tir.rule);
   const std::uint32_t rqn = tir.rqt != 0 ? tables.pick(tir.rqt, hash.value) : tir.rqn;
   Rq& rq = rqs_.at(rqn);
-  if (rq.state != RqState::RDY) return lose(nullptr);
+  if (rq.state != RqState::RDY) {
+    lose(nullptr);
+    return 0;
+  }
+  if (!has_receive(rq)) {
+    if (waits(rq, arrival.offer)) return deps_.dropless_ns;
+    lose(&rq);
+    return 0;
+  }
   CqeFields fields;
   fields.put<"rss_hash_result">(hash.value).put<"rss_hash_type">(hash.type);
   // By the number mlx5i_complete_rx_cqe of en_rx.c finds the interface.
   fields.put<"sop_drop_qpn">(datagram != nullptr ? datagram->qpn : arrival.flow_tag);
   const auto taken = look_at(rq, frame, facts, fields);
   fill(rq, rqn, datagram != nullptr ? datagram->bytes : taken, fields, datagram);
+  return 0;
 }
 
 void ReceiveTargets::clear() {

@@ -17,6 +17,7 @@
 #include "model/domains.hpp"
 #include "model/ethernet/ipoib.hpp"
 #include "model/ethernet/queue_tables.hpp"
+#include "model/ethernet/receive_buffer.hpp"
 #include "model/ethernet/rss_hash.hpp"
 #include "model/id_table.hpp"
 #include "model/mkey.hpp"
@@ -38,6 +39,7 @@ struct Arrival {
   std::uint32_t flow_tag = 0;               // of the entry that forwards it
   bool is_own = false;                      // the function sent it
   const IpoibDatagram* datagram = nullptr;  // what the frame stands for, which the queue takes
+  Offer offer = Offer::Final;
 };
 
 class ReceiveTargets {
@@ -55,6 +57,7 @@ class ReceiveTargets {
     std::uint64_t* lost = nullptr;        // frames without a place
     QCounterTable* q_counters = nullptr;  // null: nobody asks why they are lost
     UmemTable* umems = nullptr;           // null: no queue lies in one
+    std::uint64_t dropless_ns = 0;        // how long a frame waits for a receive; 0: it does not
   };
   explicit ReceiveTargets(const Deps& deps) noexcept : deps_(deps) {}
   ReceiveTargets(const ReceiveTargets&) = delete;
@@ -78,8 +81,9 @@ class ReceiveTargets {
 
   [[nodiscard]] Domains& domains() noexcept { return domains_; }
   [[nodiscard]] bool has_tir(std::uint32_t number) const noexcept { return tirs_.contains(number); }
-  /// A frame that an entry forwards to `tirn`.
-  void deliver(std::uint32_t tirn, std::span<const std::byte> frame, Arrival arrival = {});
+  /// A frame that an entry forwards to `tirn`. 0: it is gone, otherwise it waits at most so many
+  /// ns.
+  std::uint64_t deliver(std::uint32_t tirn, std::span<const std::byte> frame, Arrival arrival = {});
 
   QueueTables tables{{[](const void* self, std::uint32_t rqn) {
                         return static_cast<const ReceiveTargets*>(self)->rqs_.contains(rqn);
@@ -98,7 +102,8 @@ class ReceiveTargets {
     std::uint32_t user_index = 0;
     std::uint32_t counters = 0;  // a set of Q counters; 0: none
     bool may_use_reserved_key = false;
-    bool keeps_tag = false;  // vsd
+    bool keeps_tag = false;     // vsd
+    bool has_given_up = false;  // no frame waits until one has found a receive again
     UmemUse umems;
     Iova record = 0;
     ReceiveRing ring;
@@ -121,6 +126,8 @@ class ReceiveTargets {
                                                    const FrameFacts& facts, CqeFields& fields);
   void fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> frame, CqeFields& fields,
             const IpoibDatagram* datagram);
+  [[nodiscard]] bool has_receive(const Rq& rq);
+  [[nodiscard]] bool waits(Rq& rq, Offer offer);
   /// False when a key or the memory behind it does not allow it.
   bool scatter(const Rq& rq, std::span<const ReceivePiece> pieces,
                std::span<const std::byte> frame);

@@ -11,6 +11,7 @@
 #include "model/transport/error_receives.hpp"
 #include "model/transport/pace.hpp"
 #include "model/transport/qp.hpp"
+#include "model/transport/way_out.hpp"
 #include "model/transport/wire.hpp"
 #include "model/transport_port.hpp"
 
@@ -23,12 +24,20 @@ struct Engine {
   ErrorReceives* error_receives = nullptr;
   Wire* wire = nullptr;
   Pacer* pacer = nullptr;
+  WayOut* way_out = nullptr;
   Wire::PortId port = 0;
 
   /// Sends the packet whose payload already stands at its offset in wire->next_buffer().
   void transmit(const Qp& qp, const PacketHeader& header, std::size_t payload_bytes) const {
     const std::size_t length = qp.frame.finish(wire->next_buffer(), header, payload_bytes);
-    wire->send(port, length, way_of(qp));
+    const Way way = way_of(qp);
+    if (!way_out->is_free(priority_of(qp)) && leaves(qp, way))
+      return way_out->send_later(length, way, priority_of(qp));
+    way_out->send(length, way);
+  }
+  /// The other end of the link has stopped what `qp` would send.
+  [[nodiscard]] bool is_paused(const Qp& qp) const noexcept {
+    return way_out->is_shut(priority_of(qp)) && leaves(qp, way_of(qp));
   }
   /// Where a packet of `qp` goes, as behaviour loopback has it.
   [[nodiscard]] Way way_of(const Qp& qp) const noexcept {
@@ -37,6 +46,17 @@ struct Engine {
     if (!qp.force_loopback) return side == Loopback::ForcedOnly ? Way::Away : Way::Anywhere;
     const bool is_lost = side == Loopback::NeedsLink && !deps.port->carries_data();
     return is_lost ? Way::Nowhere : Way::Back;
+  }
+  /// What the packets of `qp` go as, with a tag or without.
+  [[nodiscard]] std::uint8_t priority_of(const Qp& qp) const noexcept {
+    constexpr unsigned kEcnBits = 2;
+    return deps.port->trust == PortSettings::kTrustDscp
+               ? deps.port->dscp_priority[qp.path.traffic_class >> kEcnBits]
+               : qp.path.priority;
+  }
+  /// Not what the port sends to itself.
+  [[nodiscard]] bool leaves(const Qp& qp, Way way) const noexcept {
+    return way != Way::Back && qp.path.dest_mac != deps.port->mac;
   }
   /// An event affiliated with `qp`.
   void raise(prm::EventType type, const Qp& qp) const {

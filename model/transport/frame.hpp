@@ -44,6 +44,7 @@ struct Path {
   Gid source_ip{}, dest_ip{};  // both IPv4-mapped, or both not
   Mac source_mac{}, dest_mac{};
   std::optional<std::uint16_t> tag;  // 802.1Q: priority, DEI and VLAN id
+  std::uint8_t priority = 0;         // Ethernet; in the tag, where there is one
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 0;
   std::uint32_t flow_label = 0;  // IPv6; 20 bits

@@ -78,7 +78,8 @@ std::optional<Path> resolve_path(Context context, const PortSettings& port) {
   if (is_usable(source, path.dest_ip, port)) {
     path.source_mac = source.mac;
     path.source_ip = source.gid;
-    path.tag = tag_of(source, context.get<"primary_address_path.eth_prio">());
+    path.priority = static_cast<std::uint8_t>(context.get<"primary_address_path.eth_prio">());
+    path.tag = tag_of(source, path.priority);
     return path;
   }
   if (context.get<"primary_address_path.fl">() == 0) return std::nullopt;
@@ -122,7 +123,8 @@ std::optional<Path> resolve_address(prm::ConstView<prm::mlx5_wqe_av> address,
   path.source_mac = source.mac;
   path.source_ip = source.gid;
   // On Ethernet the priority stands one bit higher than a service level (mlx5_create_ah).
-  path.tag = tag_of(source, address.get<"stat_rate_sl">() >> 1 & 0x7);
+  path.priority = static_cast<std::uint8_t>(address.get<"stat_rate_sl">() >> 1 & 0x7);
+  path.tag = tag_of(source, path.priority);
   return path;
 }
 

@@ -86,6 +86,7 @@ struct SendState {
   bool serve_posted = false;
   bool waits_for_room = false;  // on the wire
   bool has_room = false;        // as it was promised
+  bool is_paused = false;       // waits for its priority
 
   [[nodiscard]] Message& at(std::uint32_t number) noexcept {
     return messages[number & (messages.size() - 1)];

@@ -325,10 +325,11 @@ void clear_connection(Qp& qp) {
   detach_lane(qp);
   SendState fresh;
   fresh.messages = std::move(qp.send.messages);
-  // A task still under way finds RST; the wire's queue keeps the QP's place.
+  // A task still under way finds RST; the wire's queues keep the QP's place.
   fresh.serve_posted = qp.send.serve_posted;
   fresh.has_room = qp.send.has_room;
   fresh.waits_for_room = qp.send.waits_for_room;
+  fresh.is_paused = qp.send.is_paused;
   qp.send = std::move(fresh);
 }
 

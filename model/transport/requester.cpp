@@ -132,6 +132,22 @@ void Requester::wait_for_room(Qp& qp) {
   engine_->wire->wait_for_room(engine_->port);
 }
 
+/// True: the other end has stopped the QP's priority.
+bool Requester::waits_for_priority(Qp& qp) {
+  if (!engine_->is_paused(qp)) return false;
+  if (!std::exchange(qp.send.is_paused, true)) paused_.push_back(qp.qpn);
+  return true;
+}
+
+void Requester::go_on() {
+  for (const std::uint32_t qpn : std::exchange(paused_, {})) {
+    Qp* const qp = engine_->qps->find(qpn);
+    if (qp == nullptr) continue;
+    qp->send.is_paused = false;
+    wake(*qp);
+  }
+}
+
 void Requester::serve_task(void* self, std::uint64_t qpn) {
   auto& requester = *static_cast<Requester*>(self);
   Qp* const qp = requester.engine_->qps->find(static_cast<std::uint32_t>(qpn));
@@ -169,6 +185,7 @@ Requester::Step Requester::send_next(Qp& qp) {
     retire(qp);
     return Step::Sent;
   }
+  if (qp.has_peer() && waits_for_priority(qp)) return Step::Idle;
   if (!has_turn(qp, message)) return Step::Idle;
   if (!engine_->wire->has_room()) {
     wait_for_room(qp);
@@ -255,6 +272,7 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   header.ack_request = qp.is_reliable() && wants_ack(qp, message, last);
   if (!sends(qp.state)) return Step::Idle;
   const bool loaded = load(qp, message) && (qp.has_peer() || address(qp));
+  if (loaded && qp.is_datagram() && waits_for_priority(qp)) return Step::Idle;
   const auto payload =
       engine_->wire->next_buffer().subspan(qp.frame.payload_offset(header.opcode), bytes);
   if (!loaded || !gather(qp, offset, payload)) {

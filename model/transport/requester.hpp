@@ -41,6 +41,8 @@ class Requester {
   void handle(Qp& qp, const Packet& packet);
   /// The wire has room again for QPs that waited.
   void room();
+  /// A priority may be sent again: QPs that waited for theirs look.
+  void go_on();
   /// To ERR: everything posted completes with a flush error.
   void enter_error(Qp& qp);
   /// Of a service without acknowledgements, where a WQE cannot be carried out: everything posted
@@ -61,6 +63,7 @@ class Requester {
   void serve(Qp& qp);
   [[nodiscard]] static std::size_t turn(const SendState& send) noexcept;
   void wait_for_room(Qp& qp);
+  [[nodiscard]] bool waits_for_priority(Qp& qp);
   Step send_next(Qp& qp);
   Step send_packet(Qp& qp, Message& message);
   Step send_fetch(Qp& qp, Message& message);
@@ -118,6 +121,7 @@ class Requester {
 
   const Engine* engine_;
   std::deque<std::uint32_t> waiting_;           // QPs, for room(), each once
+  std::vector<std::uint32_t> paused_;           // QPs, for go_on(), each once
   std::vector<std::uint32_t> waiting_for_dma_;  // QPs, for keys_idle()
   SendWqe wqe_;                                 // the one last read,
   const Message* loaded_ = nullptr;             // for this message

@@ -97,6 +97,10 @@ bool Responder::go_on_reading(Lane& lane) {
         break;
       case ReadStage::Fetched:
         if (qp == nullptr) return finish_read(lane);
+        if (engine_->is_paused(*qp)) {
+          waiting_.push_back(lane.id);
+          return false;
+        }
         if (!engine_->wire->has_room()) {
           waiting_.push_back(lane.id);
           engine_->wire->wait_for_room(engine_->port);

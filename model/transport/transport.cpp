@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "model/ethernet/ipoib.hpp"
+#include "model/ethernet/pause_clock.hpp"
+#include "model/ethernet/priority.hpp"
 #include "model/transport/doorbells.hpp"
 #include "model/transport/engine.hpp"
 #include "model/transport/inbox.hpp"
@@ -65,6 +67,21 @@ struct Transport::State final : FrameSink, FrameOutlet {
     engine.wire = wire.get();
     engine.pacer = &pacer;
     engine.port = wire->attach(*this, *dependencies.scheduler, *dependencies.counters);
+    if (engine.deps.port_counters == nullptr) engine.deps.port_counters = &spare_counters;
+    pauses.emplace(*dependencies.scheduler, PortSettings::kGbps,
+                   engine.deps.port_counters->port.stopped, Task{&State::go_on, this, 0});
+    way_out.emplace(*wire, engine.port, *pauses, dependencies.counters->frames_dropped);
+    engine.way_out = &*way_out;
+    buffer.emplace(ReceiveBuffer::Deps{
+        dependencies.scheduler, dependencies.port, engine.deps.port_counters,
+        &dependencies.counters->frames_dropped,
+        [](void* state, const PauseFrame& frame) { return static_cast<State*>(state)->say(frame); },
+        [](void* state, std::span<const std::byte> frame, Offer offer) {
+          auto& self = *static_cast<State*>(state);
+          return offer == Offer::First ? self.take_now(frame, /*is_own=*/false, offer)
+                                       : self.forward(frame, /*is_own=*/false, offer);
+        },
+        this});
     wire->seed_faults(engine.port, options.seed);
     for (const FrameFaultRule& rule : frame_faults(*dependencies.behaviours))
       wire->inject(engine.port, rule);
@@ -79,16 +96,24 @@ struct Transport::State final : FrameSink, FrameOutlet {
   void receive(std::span<const std::byte> frame) override { take(frame, /*is_own=*/false); }
   void receive_back(std::span<const std::byte> frame) override { take(frame, /*is_own=*/true); }
   void take(std::span<const std::byte> frame, bool is_own);
+  std::uint64_t take_now(std::span<const std::byte> frame, bool is_own, Offer offer);
+  std::uint64_t forward(std::span<const std::byte> frame, bool is_own, Offer offer);
+  [[nodiscard]] bool say(const PauseFrame& frame);
   [[nodiscard]] std::span<std::byte> next() override;
   void send(std::size_t length) override { wire->send(engine.port, length); }
+  [[nodiscard]] bool is_paused(std::span<const std::byte> frame,
+                               std::uint8_t priority) const override;
+  void hear(std::span<const std::byte> frame);
+  static void go_on(void* state, std::uint64_t argument);
   bool send_datagram(const UnderlayDatagram& datagram) override;
   void accept(const Packet& packet);
   void room() override;
   static void hand_out_room(void* state, std::uint64_t argument);
   void learn_port();
-  void receive_other(std::span<const std::byte> frame, FrameFault fault, bool is_own);
+  std::uint64_t receive_other(std::span<const std::byte> frame, FrameFault fault, bool is_own,
+                              Offer offer);
   [[nodiscard]] int times_of_vport(std::span<const std::byte> frame) const noexcept;
-  void receive_ethernet(std::span<const std::byte> frame, bool is_own);
+  std::uint64_t receive_ethernet(std::span<const std::byte> frame, bool is_own, Offer offer);
   [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;
   [[nodiscard]] bool is_too_long(std::span<const std::byte> frame) const noexcept;
   [[nodiscard]] bool is_ethernet_alone(bool is_own) const noexcept;
@@ -96,7 +121,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   [[nodiscard]] bool is_from_port(const Packet& packet) const noexcept;
   [[nodiscard]] bool is_on_vlan(const Packet& packet) const noexcept;
   [[nodiscard]] bool has_groups() const noexcept;
-  void take_copy(std::span<const std::byte> frame, bool is_own);
+  std::uint64_t take_copy(std::span<const std::byte> frame, bool is_own, Offer offer);
   void accept_of_group(const Packet& packet);
   void accept_underlay(const Qp& qp, const Packet& packet);
   [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
@@ -113,6 +138,10 @@ struct Transport::State final : FrameSink, FrameOutlet {
       pacer,
       {[](void* state, const Packet& packet) { static_cast<State*>(state)->accept(packet); },
        this}};
+  PortCounters spare_counters;       // where nobody else counts
+  std::optional<PauseClock> pauses;  // always there, as the next
+  std::optional<WayOut> way_out;
+  std::optional<ReceiveBuffer> buffer;
   std::uint32_t log_max_msg;
   bool is_switched;  // a virtual function: the switch inside the card decides what it is sent
   bool room_posted = false;
@@ -132,6 +161,7 @@ void Transport::State::room() {
 void Transport::State::hand_out_room(void* state, std::uint64_t /*argument*/) {
   auto& self = *static_cast<State*>(state);
   self.room_posted = false;
+  if (!self.way_out->open()) self.wire->wait_for_room(self.engine.port);
   self.responder.room();
   self.requester.room();
   if (self.engine.deps.room_for_frames) self.engine.deps.room_for_frames();
@@ -141,6 +171,31 @@ std::span<std::byte> Transport::State::next() {
   if (wire->has_room()) return wire->next_buffer();
   wire->wait_for_room(engine.port);
   return {};
+}
+
+bool Transport::State::is_paused(std::span<const std::byte> frame, std::uint8_t priority) const {
+  return pauses->is_paused(priority_of(frame, *engine.deps.port, priority)) && !owns(frame);
+}
+
+bool Transport::State::say(const PauseFrame& frame) {
+  if (!wire->has_frame()) return false;
+  build_pause(frame, engine.deps.port->mac, wire->next_buffer());
+  wire->send(engine.port, kPauseFrameBytes, Way::Away);
+  return true;
+}
+
+void Transport::State::hear(std::span<const std::byte> frame) {
+  const std::optional<PauseFrame> said = parse_pause(frame);
+  engine.deps.port_counters->count_control(said);
+  if (said) pauses->hear(*said, engine.deps.port->obeyed(said->is_per_priority));
+}
+
+/// Some priority may be sent again: first what answers, then whoever waited to send.
+void Transport::State::go_on(void* state, std::uint64_t /*argument*/) {
+  auto& self = *static_cast<State*>(state);
+  if (!self.way_out->open()) self.wire->wait_for_room(self.engine.port);
+  self.requester.go_on();
+  self.room();
 }
 
 bool Transport::State::send_datagram(const UnderlayDatagram& datagram) {
@@ -246,8 +301,8 @@ bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const no
 
 /// A frame that is no packet of a queue pair: of NIC_RX where it is no RoCE at all, otherwise lost.
 /// What cannot be told, because a header is cut short or wrong, is no RoCE either.
-void Transport::State::receive_other(std::span<const std::byte> frame, FrameFault fault,
-                                     bool is_own) {
+std::uint64_t Transport::State::receive_other(std::span<const std::byte> frame, FrameFault fault,
+                                              bool is_own, Offer offer) {
   switch (fault) {
     case FrameFault::NotIp:
     case FrameFault::NotUdp:
@@ -256,7 +311,7 @@ void Transport::State::receive_other(std::span<const std::byte> frame, FrameFaul
     case FrameFault::IpVersion:
     case FrameFault::IpChecksum:
     case FrameFault::TooShort:
-      if (engine.deps.flows->engaged()) return receive_ethernet(frame, is_own);
+      if (engine.deps.flows->engaged()) return receive_ethernet(frame, is_own, offer);
       break;
     case FrameFault::Icrc:
       ++engine.deps.counters->icrc_errors;
@@ -265,6 +320,7 @@ void Transport::State::receive_other(std::span<const std::byte> frame, FrameFaul
       break;
   }
   ++engine.deps.counters->frames_dropped;
+  return 0;
 }
 
 /// Of a vport with all three kinds of promiscuity Snabb's connectx_test.lua asserts that it counts
@@ -276,20 +332,32 @@ int Transport::State::times_of_vport(std::span<const std::byte> frame) const noe
   return port.promisc_mc && port.promisc_all && cast_of(frame) != Cast::Unicast ? 2 : 1;
 }
 
-void Transport::State::receive_ethernet(std::span<const std::byte> frame, bool is_own) {
+std::uint64_t Transport::State::receive_ethernet(std::span<const std::byte> frame, bool is_own,
+                                                 Offer offer) {
   const TransportDeps& deps = engine.deps;
   const bool is_too_long = frame.size() > deps.port->most_frame_bytes();
-  if (deps.port_counters != nullptr && !is_own) {
+  if (!is_own) {
     if (is_too_long)
       deps.port_counters->count_too_long();
     else
-      deps.port_counters->count_received(frame, times_of_vport(frame));
+      deps.port_counters->count_received(frame, times_of_vport(frame),
+                                         priority_of(frame, *deps.port));
   }
-  const FlowDecision decision = is_too_long ? FlowDecision{} : deps.flows->classify(frame);
+  if (!is_too_long) return forward(frame, is_own, offer);
+  ++deps.counters->frames_dropped;
+  return 0;
+}
+
+/// A frame that was counted, to where NIC_RX has it.
+std::uint64_t Transport::State::forward(std::span<const std::byte> frame, bool is_own,
+                                        Offer offer) {
+  const TransportDeps& deps = engine.deps;
+  const FlowDecision decision = deps.flows->classify(frame);
   if (decision.kind == FlowDecision::Kind::Tir && deps.deliver_to_tir)
-    return deps.deliver_to_tir(decision, frame, is_own);
+    return deps.deliver_to_tir(decision, frame, is_own, is_own ? Offer::Final : offer);
   if (decision.kind == FlowDecision::Kind::Drop) ++deps.counters->frames_steered_away;
   ++deps.counters->frames_dropped;
+  return 0;
 }
 
 /// Flow tables took the packet from its QP.
@@ -301,7 +369,7 @@ bool Transport::State::is_steered_away(std::span<const std::byte> frame,
       engine.deps.flows->admit(frame, packet.dest_qpn, qp != nullptr && qp->has_received());
   if (decision.kind == FlowDecision::Kind::Pass) return false;
   if (decision.kind == FlowDecision::Kind::Tir && engine.deps.deliver_to_tir) {
-    engine.deps.deliver_to_tir(decision, frame, /*is_own=*/false);
+    engine.deps.deliver_to_tir(decision, frame, /*is_own=*/false, Offer::Final);
     return true;
   }
   ++engine.deps.counters->frames_steered_away;
@@ -320,35 +388,48 @@ bool Transport::State::is_too_long(std::span<const std::byte> frame) const noexc
 }
 
 void Transport::State::take(std::span<const std::byte> frame, bool is_own) {
+  if (wire->port_type() == PortType::Ethernet && is_mac_control(frame)) return hear(frame);
+  const std::uint8_t priority = is_own ? std::uint8_t{0} : priority_of(frame, *engine.deps.port);
+  // Whoever comes later stands behind, whatever it is.
+  if (!is_own && !buffer->is_empty() && buffer->has_queue(priority))
+    return buffer->keep(frame, priority, 0);
+  const std::uint64_t waits_ns = take_now(frame, is_own, is_own ? Offer::Final : Offer::First);
+  if (waits_ns != 0) buffer->keep(frame, priority, waits_ns);
+}
+
+/// 0: it is gone, otherwise it waits at most so many ns.
+std::uint64_t Transport::State::take_now(std::span<const std::byte> frame, bool is_own,
+                                         Offer offer) {
   if (is_too_long(frame)) {
     ++engine.deps.counters->frames_dropped;
-    return;
+    return 0;
   }
-  if (has_more_listening && !owns(frame)) return take_copy(frame, is_own);
-  if (is_ethernet_alone(is_own)) return receive_ethernet(frame, is_own);
+  if (has_more_listening && !owns(frame)) return take_copy(frame, is_own, offer);
+  if (is_ethernet_alone(is_own)) return receive_ethernet(frame, is_own, offer);
   const auto packet =
       wire->port_type() == PortType::InfiniBand ? decode_infiniband(frame) : decode(frame);
-  if (!packet) return receive_other(frame, packet.error(), is_own);
-  if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return;
+  if (!packet) return receive_other(frame, packet.error(), is_own, offer);
+  if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return 0;
   if (!inbox.hold(*packet)) accept(*packet);
+  return 0;
 }
 
 /// A copy that came for other reasons than its address is a queue pair's only through its group.
-void Transport::State::take_copy(std::span<const std::byte> frame, bool is_own) {
+std::uint64_t Transport::State::take_copy(std::span<const std::byte> frame, bool is_own,
+                                          Offer offer) {
   const bool is_infiniband = wire->port_type() == PortType::InfiniBand;
   if (has_groups() && !is_ethernet_alone(is_own)) {
     const auto packet = is_infiniband ? decode_infiniband(frame) : decode(frame);
     if (packet && packet->dest_qpn == prm::kMulticastQpn &&
         engine.deps.groups->members(packet->dest_ip) != nullptr) {
-      if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return;
+      if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return 0;
       if (!inbox.hold(*packet)) accept(*packet);
-      return;
+      return 0;
     }
   }
-  if (!is_infiniband && engine.deps.flows->engaged())
-    receive_ethernet(frame, is_own);
-  else
-    ++engine.deps.counters->frames_dropped;
+  if (!is_infiniband && engine.deps.flows->engaged()) return receive_ethernet(frame, is_own, offer);
+  ++engine.deps.counters->frames_dropped;
+  return 0;
 }
 
 /// With RoCE off (nic_vport_context.roce_en) its packets are UDP like any other, which is what
@@ -544,15 +625,23 @@ void Transport::kick_uar(std::uint32_t uar) {
   for (const Doorbells::News& one : news) state_->requester.ring(*one.qp, one.producer);
 }
 
-bool Transport::look() { return state_->error_receives.look(state_->engine); }
+bool Transport::look() {
+  const bool went = state_->buffer->look();
+  return state_->error_receives.look(state_->engine) || went;
+}
 
 void Transport::keys_idle() { state_->requester.keys_idle(); }
 
 void Transport::port_changed() { state_->learn_port(); }
 
+void Transport::forget_buffer() { state_->buffer->forget(); }
+
 void Transport::reset() {
   state_->wire->forget_frames(state_->engine.port);
   state_->room_posted = false;  // its task went with the scheduler's others
+  state_->pauses->clear();
+  state_->way_out->clear();
+  state_->buffer->clear();
   state_->pacer.clear();
   state_->inbox.clear();
   state_->responder.clear();

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "model/ethernet/pause_frame.hpp"
 #include "model/transport/headers.hpp"
 #include "model/transport/pace.hpp"
 #include "model/transport/pcap.hpp"
@@ -192,11 +193,18 @@ Wire::Port* Wire::destination(const Frame& frame, std::span<const std::byte> byt
 }
 
 void Wire::deliver(const Frame& frame, std::span<const std::byte> bytes) {
+  if (port_type_ == PortType::Ethernet && is_mac_control(bytes)) return tell_link(frame, bytes);
   Port* const owner = destination(frame, bytes);
   if (owner != nullptr) hand(*owner, frame, bytes);
   const bool copied =
       has_listeners_ && frame.way != Way::Back && copy_to_listeners(frame, bytes, owner);
   if (owner == nullptr && !copied) ++ports_[frame.from].counters->frames_dropped;
+}
+
+void Wire::tell_link(const Frame& frame, std::span<const std::byte> bytes) {
+  for (Port& port : ports_)
+    if (port.sink != nullptr && port.link_up && &port != &ports_[frame.from])
+      hand(port, frame, bytes);
 }
 
 void Wire::hand(Port& receiver, const Frame& frame, std::span<const std::byte> bytes) {

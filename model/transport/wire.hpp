@@ -7,6 +7,9 @@
 // pool, so nothing is allocated for a packet; the sender's scheduler carries each to its instant.
 // Faults (model::FrameFaultRule) are the sender's: each port has its own.
 //
+// A frame for the other end of the link alone (PAUSE) goes to every other port: the wire has no
+// buffers, so whoever sends must stop.
+//
 // One thread: models that share a wire share its event loop.
 #pragma once
 
@@ -158,6 +161,7 @@ class Wire {
   [[nodiscard]] bool passes(const Port& sender, std::span<const std::byte> bytes, Task task) const;
   static void arrive(void* wire, std::uint64_t argument);
   void deliver(const Frame& frame, std::span<const std::byte> bytes);
+  void tell_link(const Frame& frame, std::span<const std::byte> bytes);
   void hand(Port& receiver, const Frame& frame, std::span<const std::byte> bytes);
   bool copy_to_listeners(const Frame& frame, std::span<const std::byte> bytes, const Port* owner);
   void release(std::uint32_t slot);

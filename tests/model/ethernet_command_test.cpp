@@ -175,7 +175,7 @@ TEST_F(EthernetCommands, VportThatIsDown_SaysSo) {
   EXPECT_EQ(driver_.run<prm::modify_vport_state_out>(in).status, CommandStatus::BAD_PARAM_ERR);
 }
 
-TEST_F(EthernetCommands, FlowControl_ReadsBackAndIsNotPerPriority) {
+TEST_F(EthernetCommands, FlowControl_ReadsBack) {
   constexpr auto kId = prm::number(prm::EthernetRegisterId::PFCC);
   prm::Buffer<prm::pfcc_reg> data;
   data.set<"local_port", 1>().set<"pptx", 1>().set<"pprx", 1>();
@@ -184,9 +184,141 @@ TEST_F(EthernetCommands, FlowControl_ReadsBackAndIsNotPerPriority) {
   const Answer read = access(kId, prm::AccessRegisterOpMod::READ, data);
   EXPECT_EQ(data_of<prm::pfcc_reg>(read).get<"pptx">(), 1U);
   EXPECT_EQ(data_of<prm::pfcc_reg>(read).get<"pprx">(), 1U);
-  data.set<"pfctx", 1>();
+}
+
+/// As mlx5_set_port_pfc of mlx5/core/port.c writes it: every mask set, no bit for PAUSE.
+TEST_F(EthernetCommands, FlowControlPerPriority_IsWrittenWhereItsMaskIs) {
+  constexpr auto kId = prm::number(prm::EthernetRegisterId::PFCC);
+  prm::Buffer<prm::pfcc_reg> data;
+  data.set<"local_port", 1>().set<"prio_mask_tx", 0xff>().set<"prio_mask_rx", 0xff>();
+  data.set<"pfctx", 0x28>().set<"pfcrx", 0x08>();
+  ASSERT_TRUE(access(kId, prm::AccessRegisterOpMod::WRITE, data).ok());
+  data.set<"prio_mask_tx", 0x0f>().set<"prio_mask_rx", 0>().set<"pfctx", 0>().set<"pfcrx", 0>();
+  const Answer written = access(kId, prm::AccessRegisterOpMod::WRITE, data);
+  EXPECT_EQ(data_of<prm::pfcc_reg>(written).get<"pfctx">(), 0x20U);
+  EXPECT_EQ(data_of<prm::pfcc_reg>(written).get<"pfcrx">(), 0x08U);
+  EXPECT_EQ(data_of<prm::pfcc_reg>(written).get<"pptx">(), 0U);
+}
+
+TEST_F(EthernetCommands, ReceiveBuffers_ReadBackAndFitIntoWhatThereIs) {
+  constexpr auto kId = prm::number(prm::EthernetRegisterId::PBMC);
+  prm::Buffer<prm::pbmc_reg> data;
+  data.set<"local_port", 1>();
+  const Answer first = access(kId, prm::AccessRegisterOpMod::READ, data);
+  const auto there = data_of<prm::pbmc_reg>(first);
+  EXPECT_EQ(there.get<"port_buffer_size">(), 2048U);
+  EXPECT_EQ(there.get<"xoff_timer_value">(), 0xffffU);
+  const auto buffer = [&data](std::size_t index) {
+    return prm::View<prm::bufferx_reg>::at(data.bytes<"buffer">(), index * prm::bufferx_reg::bytes);
+  };
+  buffer(3).put<"size">(std::uint16_t{2000});
+  buffer(3).put<"xoff_threshold">(std::uint16_t{900});
+  buffer(3).put<"xon_threshold">(std::uint16_t{800});
+  ASSERT_TRUE(access(kId, prm::AccessRegisterOpMod::WRITE, data).ok());
+  const Answer second = access(kId, prm::AccessRegisterOpMod::READ, data);
+  const auto now = prm::ConstView<prm::bufferx_reg>::at(
+      data_of<prm::pbmc_reg>(second).bytes<"buffer">(), 3 * prm::bufferx_reg::bytes);
+  EXPECT_EQ(now.get<"size">(), 2000U);
+  EXPECT_EQ(now.get<"xoff_threshold">(), 900U);
+  buffer(4).put<"size">(std::uint16_t{49});
   EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::WRITE, data).status,
             CommandStatus::BAD_PARAM_ERR);
+  buffer(4).put<"size">(std::uint16_t{0});
+  buffer(3).put<"xon_threshold">(std::uint16_t{901});
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::WRITE, data).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(EthernetCommands, PrioritiesOfBuffers_AreMovedWhereTheirBitIs) {
+  constexpr auto kId = prm::number(prm::EthernetRegisterId::PPTB);
+  prm::Buffer<prm::pptb_reg> data;
+  data.set<"local_port", 1>().set<"pm", 0x0c>().set<"prio_x_buff", 0x77775277>();
+  const Answer written = access(kId, prm::AccessRegisterOpMod::WRITE, data);
+  ASSERT_TRUE(written.ok());
+  EXPECT_EQ(data_of<prm::pptb_reg>(written).get<"prio_x_buff">(), 0x00005200U);
+  data.set<"prio_x_buff", 0x00000800>();
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::WRITE, data).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(EthernetCommands, TrustAndDscp_ReadBack) {
+  constexpr auto kTrust = prm::number(prm::EthernetRegisterId::QPTS);
+  prm::Buffer<prm::qpts_reg> trust;
+  trust.set<"local_port", 1>().set<"trust_state", 2>();
+  const Answer trusted = access(kTrust, prm::AccessRegisterOpMod::WRITE, trust);
+  EXPECT_EQ(data_of<prm::qpts_reg>(trusted).get<"trust_state">(), 2U);
+  trust.set<"trust_state", 3>();
+  EXPECT_EQ(access(kTrust, prm::AccessRegisterOpMod::WRITE, trust).status,
+            CommandStatus::BAD_PARAM_ERR);
+  constexpr auto kMap = prm::number(prm::EthernetRegisterId::QPDPM);
+  prm::Buffer<prm::qpdpm_reg> map;
+  map.set<"local_port", 1>();
+  map.bytes<"dscp">()[2 * 46] = std::byte{0x80};  // of EF: e, and priority 5
+  map.bytes<"dscp">()[2 * 46 + 1] = std::byte{5};
+  map.bytes<"dscp">()[2 * 47 + 1] = std::byte{6};  // without e
+  const Answer mapped = access(kMap, prm::AccessRegisterOpMod::WRITE, map);
+  EXPECT_EQ(data_of<prm::qpdpm_reg>(mapped).bytes<"dscp">()[2 * 46 + 1], std::byte{5});
+  EXPECT_EQ(data_of<prm::qpdpm_reg>(mapped).bytes<"dscp">()[2 * 47 + 1], std::byte{0});
+  map.bytes<"dscp">()[2 * 46 + 1] = std::byte{8};
+  EXPECT_EQ(access(kMap, prm::AccessRegisterOpMod::WRITE, map).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+/// As mlx5_set_port_prio_tc, _tc_group and _tc_bw_alloc of mlx5/core/port.c write them.
+TEST_F(EthernetCommands, TrafficClasses_ReadBack) {
+  constexpr auto kClass = prm::number(prm::EthernetRegisterId::QTCT);
+  prm::Buffer<prm::qtct_reg> of;
+  of.set<"prio", 4>().set<"tclass", 2>();
+  ASSERT_TRUE(access(kClass, prm::AccessRegisterOpMod::WRITE, of).ok());
+  of.set<"tclass", 0>();
+  const Answer read = access(kClass, prm::AccessRegisterOpMod::READ, of);
+  EXPECT_EQ(data_of<prm::qtct_reg>(read).get<"tclass">(), 2U);
+  constexpr auto kShares = prm::number(prm::EthernetRegisterId::QETCR);
+  prm::Buffer<prm::qetc_reg> shares;
+  const auto one = prm::View<prm::ets_tcn_config_reg>::at(shares.bytes<"tc_configuration">(),
+                                                          2 * prm::ets_tcn_config_reg::bytes);
+  one.set<"g", 1>();
+  one.set<"b", 1>();
+  one.set<"group", 1>();
+  one.set<"bw_allocation", 60>();
+  const Answer written = access(kShares, prm::AccessRegisterOpMod::WRITE, shares);
+  const auto now = prm::ConstView<prm::ets_tcn_config_reg>::at(
+      data_of<prm::qetc_reg>(written).bytes<"tc_configuration">(),
+      2 * prm::ets_tcn_config_reg::bytes);
+  EXPECT_EQ(now.get<"group">(), 1U);
+  EXPECT_EQ(now.get<"bw_allocation">(), 60U);
+  one.set<"bw_allocation", 101>();
+  EXPECT_EQ(access(kShares, prm::AccessRegisterOpMod::WRITE, shares).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(EthernetCommands, ErrorCorrection_IsOffAndMayBeAskedFor) {
+  constexpr auto kId = prm::number(prm::EthernetRegisterId::PPLM);
+  prm::Buffer<prm::pplm_reg> data;
+  data.set<"local_port", 1>().set<"fec_override_admin_100g", 4>();
+  const Answer written = access(kId, prm::AccessRegisterOpMod::WRITE, data);
+  const auto now = data_of<prm::pplm_reg>(written);
+  EXPECT_EQ(now.get<"fec_override_cap_100g">(), 5U);
+  EXPECT_EQ(now.get<"fec_override_admin_100g">(), 4U);
+  EXPECT_EQ(now.get<"fec_mode_active">(), 1U);
+  data.set<"fec_override_admin_100g", 2>();  // MLX5E_FEC_FIRECODE
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::WRITE, data).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+/// Where mlx5_ifc_pcam_regs_5000_to_507f_bits of Linux has pplm, pbmc, pptb and ppcnt.
+TEST_F(EthernetCommands, RegistersOfThePort_AreListed) {
+  constexpr auto kId = prm::number(prm::EthernetRegisterId::PCAM);
+  const Answer answer = access(kId, prm::AccessRegisterOpMod::READ, prm::Buffer<prm::pcam_reg>{});
+  const auto mask = data_of<prm::pcam_reg>(answer).bytes<"port_access_reg_cap_mask">();
+  const auto has = [&mask](std::size_t bit) {
+    return mask[15 - bit / 8] >> bit % 8 & std::byte{1};
+  };
+  EXPECT_EQ(has(127 - 92), std::byte{1});   // pplm: 0x20 + 0x20 + 0x1c
+  EXPECT_EQ(has(127 - 115), std::byte{1});  // pbmc, pptb, ppcnt
+  EXPECT_EQ(has(127 - 116), std::byte{1});
+  EXPECT_EQ(has(127 - 119), std::byte{1});
+  EXPECT_EQ(has(1), std::byte{0});
 }
 
 TEST_F(EthernetCommands, Counters_AreZeroAtFirstAndOfKnownGroups) {

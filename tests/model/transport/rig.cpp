@@ -89,6 +89,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   port_.roce[kOnVlan] = RoceAddress{kHostGid, kHostMac, 2, 0, true, kVlanId, true};
   TransportDeps deps{&dma_, &mkeys_, &cqs_, &eqs_, scheduler_.get(), &counters_, &port_};
   deps.q_counters = &q_counters_;
+  deps.port_counters = &port_counters_;
   deps.flows = &flows_;
   deps.shared_receives = &shared_receives_;
   deps.groups = &groups_;

@@ -222,6 +222,7 @@ class Host {
   [[nodiscard]] Wire& wire() { return *wire_; }
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] const PortCounters::Counts& port_counts() const { return port_counters_.port; }
   /// What the queue pairs of set 0 met: all, unless a test says otherwise.
   [[nodiscard]] const QCounters& q_counters() { return q_counters_.at(0); }
   [[nodiscard]] Behaviours& behaviours() { return behaviours_; }
@@ -274,6 +275,7 @@ class Host {
   MkeyTable mkeys_;
   QCounterTable q_counters_;
   PortSettings port_;
+  PortCounters port_counters_;
   FlowTables flows_;
   std::vector<Datagram> datagrams_;
   MulticastGroups groups_;
