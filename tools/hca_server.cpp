@@ -71,21 +71,22 @@ struct Offer {
   std::string socket;  // to a guest
   std::string shm;     // to processes
   std::uint32_t reset_delay_ms = 0;
-  std::string wire;
+  std::vector<std::string> wires;
   [[nodiscard]] const std::string& path() const { return shm.empty() ? socket : shm; }
 };
 
 /// The listener is first: whoever starts a server twice has its files and wire left alone.
 Result<void> run(const Offer& offer, model::Options options) {
   PORTCULLIS_TRY_ASSIGN(auto listener, model::vfio_user::Listener::create(offer.path()));
-  std::unique_ptr<model::FrameChannel> channel;
-  if (!offer.wire.empty()) {
-    PORTCULLIS_TRY_ASSIGN(const model::WireSpec spec, model::WireSpec::parse(offer.wire));
-    PORTCULLIS_TRY_ASSIGN(channel, model::FrameChannel::open(spec));
+  model::Uplink::Channels channels;
+  for (const std::string& wire : offer.wires) {
+    PORTCULLIS_TRY_ASSIGN(const model::WireSpec spec, model::WireSpec::parse(wire));
+    PORTCULLIS_TRY_ASSIGN(auto channel, model::FrameChannel::open(spec));
+    channels.push_back(std::move(channel));
   }
   PORTCULLIS_TRY_ASSIGN(
       const auto function,
-      model::HcaFunction::create(std::move(options), std::move(channel),
+      model::HcaFunction::create(std::move(options), std::move(channels),
                                  offer.shm.empty() ? model::Owner::Guest : model::Owner::Process));
   program::heed_stop_signals(stop_asked);
   std::cerr << "hca-server: listening on " << offer.path() << '\n';
@@ -121,6 +122,16 @@ void add_offer(CLI::App& app, Offer& offer) {
       ->needs(shm);
 }
 
+void add_wires(CLI::App& app, Offer& offer) {
+  app.add_option("--wire", offer.wires,
+                 "join the port to a socket, as QEMU's -netdev dgram and stream speak:\n"
+                 "dgram,local=ADDRESS,remote=ADDRESS | stream,listen=ADDRESS |\n"
+                 "stream,connect=ADDRESS; an ADDRESS is HOST:PORT or a path with a '/'.\n"
+                 "Several (Ethernet): the server is a switch that learns between them and its port")
+      ->type_name("SPEC")
+      ->allow_extra_args(false);
+}
+
 int act(int argc, char** argv) {
   CLI::App app{
       "A ConnectX-5 in software, offered to a virtual machine over vfio-user or to another "
@@ -149,11 +160,7 @@ int act(int argc, char** argv) {
       ->excludes(timing)
       ->excludes(port)
       ->excludes(vf);
-  app.add_option("--wire", offer.wire,
-                 "join the port to a socket, as QEMU's -netdev dgram and stream speak:\n"
-                 "dgram,local=ADDRESS,remote=ADDRESS | stream,listen=ADDRESS |\n"
-                 "stream,connect=ADDRESS; an ADDRESS is HOST:PORT or a path with a '/'")
-      ->type_name("SPEC");
+  add_wires(app, offer);
   app.add_option("--mac", mac, "the port's address; ports on one wire need different ones")
       ->type_name("XX:XX:XX:XX:XX:XX");
   app.add_option("--pcap", options.pcap_path, "write every frame to this file")->type_name("FILE");

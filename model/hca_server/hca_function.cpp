@@ -28,9 +28,11 @@ vfio_user::ConfigSpace::Options config_options(const Options& options,
 
 }  // namespace
 
-Result<std::unique_ptr<HcaFunction>> HcaFunction::create(Options options,
-                                                         std::unique_ptr<FrameChannel> channel,
+Result<std::unique_ptr<HcaFunction>> HcaFunction::create(Options options, Uplink::Channels channels,
                                                          Owner owner) {
+  if (channels.size() > 1 && options.port_type == PortType::InfiniBand)
+    return fail(Errc::InvalidArgument,
+                "--wire: one is accepted on an InfiniBand port, which is no switch");
   PORTCULLIS_TRY_ASSIGN(const Timing timing, find_timing(options.timing));
   PORTCULLIS_TRY_ASSIGN(Behaviours behaviours, find_behaviours(options.behaviours, options.timing));
   PORTCULLIS_TRY_ASSIGN(Bar bar, Bar::create());
@@ -49,8 +51,9 @@ Result<std::unique_ptr<HcaFunction>> HcaFunction::create(Options options,
                    options));
   return std::unique_ptr<HcaFunction>(new HcaFunction(
       std::move(core), options,
-      channel ? std::make_unique<Uplink>(options.wire, std::move(loop), std::move(channel))
-              : nullptr,
+      channels.empty()
+          ? nullptr
+          : std::make_unique<Uplink>(options.wire, std::move(loop), std::move(channels)),
       std::move(bar_file)));
 }
 
@@ -103,7 +106,9 @@ bool HcaFunction::serve() {
   return has_more;
 }
 
-int HcaFunction::wire_fd() const noexcept { return uplink_ ? uplink_->fd() : -1; }
+std::vector<int> HcaFunction::wire_fds() const {
+  return uplink_ ? uplink_->fds() : std::vector<int>{};
+}
 
 void HcaFunction::interrupt(std::uint32_t vector) noexcept {
   if (client_ == nullptr || !config_.bus_master() || !config_.msix_enabled()) return;

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -40,10 +41,12 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
  public:
   static constexpr std::uint32_t kVectors = 64;
 
-  /// As Model::create; the clock is the wall's. What the port sends to others goes to `channel`,
-  /// what comes from there to the port; null: nobody else is on the wire.
-  [[nodiscard]] static Result<std::unique_ptr<HcaFunction>> create(
-      Options options, std::unique_ptr<FrameChannel> channel = nullptr, Owner owner = Owner::Guest);
+  /// As Model::create; the clock is the wall's. What the port sends to others goes to `channels`,
+  /// what comes from there to the port or to another of them (Uplink); none: nobody else is on the
+  /// wire. InvalidArgument: more than one on InfiniBand.
+  [[nodiscard]] static Result<std::unique_ptr<HcaFunction>> create(Options options,
+                                                                   Uplink::Channels channels = {},
+                                                                   Owner owner = Owner::Guest);
   HcaFunction(const HcaFunction&) = delete;
   HcaFunction& operator=(const HcaFunction&) = delete;
   ~HcaFunction() override = default;
@@ -55,8 +58,8 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   bool serve();
   /// Stores to the BAR wait for serve(): no other message should be looked at before.
   [[nodiscard]] bool has_stores() const noexcept { return !stores_.empty(); }
-  /// Readable when something came over the channel; -1: there is none, or look again later.
-  [[nodiscard]] int wire_fd() const noexcept;
+  /// Readable when something came over a channel; -1: look again later.
+  [[nodiscard]] std::vector<int> wire_fds() const;
   [[nodiscard]] Census census() const { return core_->census(); }
   [[nodiscard]] Counters counters() const { return core_->counters; }
 

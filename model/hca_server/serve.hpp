@@ -5,17 +5,24 @@
 // as one owns a function under VFIO: alone, and reset behind it.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "model/hca_server/hca_function.hpp"
 #include "model/vfio_user/connection.hpp"
 
 namespace portcullis::model {
+
+/// `fds` as entries that wait for something to read; poll() passes over a -1.
+[[nodiscard]] std::vector<pollfd> entries_of(std::span<const int> fds);
 
 /// Serves until `stop`. When a client hangs up, or we hang up on it, `log` gets a line; the next
 /// client is waited for and meets the function as the last one left it. Meanwhile a page that a

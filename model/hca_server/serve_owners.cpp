@@ -4,7 +4,6 @@
 // again, as Model::run does.
 #include <poll.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -74,8 +73,8 @@ class Owners {
       const bool has_more = function_->serve();
       if (vfio_user::LostPages::take()) return {};
       const timespec nap{.tv_sec = 0, .tv_nsec = has_more ? 0 : kNapNs};
-      pollfd wire{.fd = function_->wire_fd(), .events = POLLIN, .revents = 0};
-      PORTCULLIS_TRY(wait_on(std::span(&wire, 1), nap));
+      std::vector<pollfd> wires = entries_of(function_->wire_fds());
+      PORTCULLIS_TRY(wait_on(wires, nap));
     }
     return {};
   }
@@ -95,9 +94,9 @@ class Owners {
   /// Whether the owner (-1: there is none, and whoever connects would be) has something to say; who
   /// else connects is told that it is not alone.
   [[nodiscard]] Result<bool> is_readable(int owner, long most_ns) {
-    std::array entries{pollfd{.fd = owner, .events = POLLIN, .revents = 0},
-                       pollfd{.fd = listener_->fd(), .events = POLLIN, .revents = 0},
-                       pollfd{.fd = function_->wire_fd(), .events = POLLIN, .revents = 0}};
+    std::vector<int> fds = function_->wire_fds();
+    fds.insert(fds.begin(), {owner, listener_->fd()});
+    std::vector<pollfd> entries = entries_of(fds);
     PORTCULLIS_TRY(wait_on(entries, {.tv_sec = 0, .tv_nsec = most_ns}));
     const bool has_stranger = entries[1].revents != 0;
     if (owner < 0) return has_stranger;

@@ -4,11 +4,25 @@
 #include <utility>
 
 namespace portcullis::model {
+namespace {
+
+constexpr std::size_t kSourceAt = 6;
+
+}  // namespace
+
+Uplink::Channels Uplink::only(std::unique_ptr<FrameChannel> channel) {
+  Channels channels;
+  if (channel) channels.push_back(std::move(channel));
+  return channels;
+}
 
 Uplink::Uplink(std::shared_ptr<Wire> wire, std::shared_ptr<EventLoop> loop,
                std::unique_ptr<FrameChannel> channel)
+    : Uplink(std::move(wire), std::move(loop), only(std::move(channel))) {}
+
+Uplink::Uplink(std::shared_ptr<Wire> wire, std::shared_ptr<EventLoop> loop, Channels channels)
     : wire_(std::move(wire)),
-      channel_(std::move(channel)),
+      channels_(std::move(channels)),
       scheduler_(std::move(loop)),
       port_(wire_->attach_uplink(*this, scheduler_, counters_)) {}
 
@@ -19,20 +33,59 @@ void Uplink::inject(std::span<const FrameFaultRule> rules, std::uint64_t seed) {
   for (const FrameFaultRule& rule : rules) wire_->inject(port_, rule);
 }
 
+std::vector<int> Uplink::fds() const {
+  std::vector<int> fds;
+  for (const auto& channel : channels_) fds.push_back(channel->fd());
+  return fds;
+}
+
+/// Each channel in its turn, so that none keeps the others waiting.
 void Uplink::take() {
+  for (bool came = true; came;) {
+    came = false;
+    for (std::size_t i = 0; i < channels_.size(); ++i) came = take_one(i) || came;
+  }
+}
+
+/// False: nothing came, or there is no room for it.
+bool Uplink::take_one(std::size_t from) {
   // A frame too short for a link header is none: other ports may look at its addresses.
   constexpr std::size_t kLeast = kEthernetBytes;
-  while (wire_->has_room()) {
-    const auto bytes = channel_->receive(wire_->next_buffer());
-    if (!bytes) return;
-    if (*bytes >= kLeast) wire_->send(port_, *bytes);
+  if (!wire_->has_room()) return false;
+  const std::span<std::byte> buffer = wire_->next_buffer();
+  const auto bytes = channels_[from]->receive(buffer);
+  if (!bytes) return false;
+  if (*bytes < kLeast) return true;
+  const auto frame = buffer.first(*bytes);
+  const auto to = is_bridge() ? way_of(from, frame) : std::optional(channels_.size());
+  send(from, to, frame);
+  // Last, for the buffer is the wire's from here on.
+  if (!to || *to == channels_.size()) wire_->send(port_, *bytes);
+  return true;
+}
+
+/// Where the frame's address was heard, and now its sender's is; nothing: everywhere else.
+std::optional<std::size_t> Uplink::way_of(std::size_t from, std::span<const std::byte> frame) {
+  const std::uint64_t now = scheduler_.now_ns();
+  addresses_.learn(mac_at(frame, kSourceAt), from, now);
+  return addresses_.find(mac_at(frame, 0), now);
+}
+
+/// To a channel, or to all but the one that it came by.
+void Uplink::send(std::size_t from, std::optional<std::size_t> to,
+                  std::span<const std::byte> frame) {
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    if (i == from || (to && *to != i)) continue;
+    if (!channels_[i]->send(frame)) ++counters_.frames_dropped;
   }
 }
 
 bool Uplink::owns(std::span<const std::byte> /*frame*/) const noexcept { return false; }
 
 void Uplink::receive(std::span<const std::byte> frame) {
-  if (!channel_->send(frame)) ++counters_.frames_dropped;
+  const std::size_t here = channels_.size();
+  const bool is_frame = frame.size() >= kEthernetBytes;
+  send(here, is_bridge() && is_frame ? way_of(here, frame) : std::nullopt, frame);
 }
 
 }  // namespace portcullis::model

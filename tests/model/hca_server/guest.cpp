@@ -82,7 +82,7 @@ std::unique_ptr<FrameChannel> channel_of(const std::string& wire) {
 
 ServedFunction::ServedFunction(const Options& options, const std::string& wire)
     : path_(fresh_path()),
-      function_(value_of(HcaFunction::create(options, channel_of(wire)))),
+      function_(value_of(HcaFunction::create(options, Uplink::only(channel_of(wire))))),
       listener_(value_of(vfio_user::Listener::create(path_))) {
   thread_ = std::thread([this] {
     static_cast<void>(serve_clients(*function_, *listener_, stop_, [this](std::string_view line) {
@@ -95,7 +95,7 @@ ServedFunction::ServedFunction(const Options& options, const std::string& wire)
 ServedFunction::ServedFunction(Owner owner, std::chrono::milliseconds linger,
                                std::unique_ptr<FrameChannel> channel)
     : path_(fresh_path()),
-      function_(value_of(HcaFunction::create({}, std::move(channel), owner))),
+      function_(value_of(HcaFunction::create({}, Uplink::only(std::move(channel)), owner))),
       listener_(value_of(vfio_user::Listener::create(path_))) {
   thread_ = std::thread([this, linger] {
     static_cast<void>(

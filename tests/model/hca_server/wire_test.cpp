@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/unique_fd.hpp"
+#include "model/ethernet/pause_frame.hpp"
 #include "model/hca_server/uplink.hpp"
 #include "model/vfio_user/connection.hpp"
 #include "tests/model/transport/rig.hpp"
@@ -309,6 +310,131 @@ TEST_F(JoinedWires, WriteFromOneToTheOther_ArrivesAndCompletes) {
   run();
   EXPECT_TRUE(std::ranges::equal(from.bytes.first(3000), to.bytes.first(3000)));
   EXPECT_EQ(left_.poll_cq()->opcode, prm::CqeOpcode::REQ);
+}
+
+/// A host on a wire with three sockets behind it, a station at each.
+class SwitchedWires : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kStations = 3;
+  static constexpr Mac kEverybody{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  static Mac mac(std::size_t station) {
+    return {0x02, 0, 0, 0, 0x57, static_cast<std::uint8_t>(station)};
+  }
+  static Bytes frame(const Mac& to, const Mac& from) {
+    Bytes bytes = frame_of(60);
+    std::ranges::copy(std::as_bytes(std::span(to)), bytes.begin());
+    std::ranges::copy(std::as_bytes(std::span(from)), bytes.begin() + 6);
+    return bytes;
+  }
+  Uplink::Channels channels() {
+    Uplink::Channels out;
+    for (std::size_t i = 0; i < kStations; ++i) {
+      const std::string here = fresh_path(), there = fresh_path();
+      out.push_back(open("dgram,local=" + here + ",remote=" + there));
+      stations_[i] = open("dgram,local=" + there + ",remote=" + here);
+    }
+    return out;
+  }
+  void send(std::size_t station, const Bytes& bytes) {
+    EXPECT_TRUE(stations_[station]->send(bytes));
+    out_.take();
+    host_.run();
+  }
+  /// How many frames came to each station since the last call.
+  std::vector<int> heard() {
+    std::vector<int> counts(kStations);
+    Bytes room(4224);
+    for (std::size_t i = 0; i < kStations; ++i)
+      while (stations_[i]->receive(room)) ++counts[i];
+    return counts;
+  }
+
+  std::unique_ptr<FrameChannel> stations_[kStations];
+  std::shared_ptr<Wire> wire_ = std::make_shared<Wire>();
+  std::shared_ptr<EventLoop> loop_ = shared_loop(*wire_, 1);
+  Host host_{wire_};
+  Uplink out_{wire_, loop_, channels()};
+};
+
+TEST_F(SwitchedWires, AddressThatNobodyHasSaid_IsLookedForEverywhereElse) {
+  send(0, frame(mac(1), mac(0)));
+  EXPECT_THAT(heard(), ElementsAre(0, 1, 1));
+}
+
+TEST_F(SwitchedWires, AddressThatWasHeard_IsOneSocketsAlone) {
+  send(0, frame(kEverybody, mac(0)));
+  static_cast<void>(heard());
+  send(1, frame(mac(0), mac(1)));
+  EXPECT_THAT(heard(), ElementsAre(1, 0, 0));
+  EXPECT_EQ(host_.counters().frames_received, 0U);
+}
+
+TEST_F(SwitchedWires, StationThatMoves_IsWhereItSpokeLast) {
+  send(0, frame(kEverybody, mac(0)));
+  send(2, frame(kEverybody, mac(0)));
+  static_cast<void>(heard());
+  send(1, frame(mac(0), mac(1)));
+  EXPECT_THAT(heard(), ElementsAre(0, 0, 1));
+}
+
+TEST_F(SwitchedWires, FrameForItsOwnSide_GoesNowhere) {
+  send(0, frame(kEverybody, mac(0)));
+  send(0, frame(kEverybody, mac(7)));
+  static_cast<void>(heard());
+  send(0, frame(mac(7), mac(0)));
+  EXPECT_THAT(heard(), ElementsAre(0, 0, 0));
+}
+
+TEST_F(SwitchedWires, FrameForAll_ComesToEveryoneElse) {
+  send(1, frame(kEverybody, mac(1)));
+  send(1, frame(kEverybody, mac(1)));
+  EXPECT_THAT(heard(), ElementsAre(2, 0, 2));
+}
+
+TEST_F(SwitchedWires, PortOfTheServer_IsOneOfThem) {
+  send(0, frame(kHostMac, mac(0)));
+  EXPECT_EQ(host_.counters().frames_received, 1U);
+  EXPECT_THAT(heard(), ElementsAre(0, 1, 1));
+  host_.connect(0x40, 0x41, {.dest_mac = mac(0), .dest_gid = kPeerGid});
+  host_.post_and_ring(0x40, {0, 0, 0, 0, 0, true});
+  host_.run();
+  EXPECT_THAT(heard(), ElementsAre(1, 0, 0));
+  send(1, frame(kHostMac, mac(1)));
+  EXPECT_EQ(host_.counters().frames_received, 2U);
+  EXPECT_THAT(heard(), ElementsAre(0, 0, 0));
+}
+
+TEST_F(SwitchedWires, FrameThatStopsSenders_StopsAllOfThem) {
+  Bytes pause(kPauseFrameBytes);
+  build_pause({}, mac(2), pause);
+  send(2, pause);
+  EXPECT_THAT(heard(), ElementsAre(1, 1, 0));
+  EXPECT_EQ(host_.port_counts().pauses_received, 1U);
+}
+
+TEST(MacTable, OldEntry_IsNone) {
+  MacTable table;
+  const Mac address{2, 0, 0, 0, 0, 1};
+  table.learn(address, 4, 10);
+  EXPECT_EQ(table.find(address, 10 + MacTable::kAgeingNs - 1), 4U);
+  EXPECT_EQ(table.find(address, 10 + MacTable::kAgeingNs), std::nullopt);
+}
+
+TEST(MacTable, AddressOfAGroup_IsNotLearned) {
+  MacTable table;
+  table.learn({1, 0, 0, 0, 0, 1}, 4, 0);
+  EXPECT_EQ(table.size(), 0U);
+}
+
+TEST(MacTable, FullTable_ForgetsItsOldestEntry) {
+  MacTable table;
+  const auto address = [](std::size_t i) {
+    return Mac{2, 0, 0, 0, static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)};
+  };
+  for (std::size_t i = 0; i <= MacTable::kMost; ++i) table.learn(address(i), 1, i);
+  EXPECT_EQ(table.size(), MacTable::kMost);
+  EXPECT_EQ(table.find(address(0), MacTable::kMost), std::nullopt);
+  EXPECT_EQ(table.find(address(1), MacTable::kMost), 1U);
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ int main(int argc, char** argv) {
   auto channel = std::make_unique<Writers>();
   Writers& writers = *channel;
   Judge judge;
-  auto function = model::HcaFunction::create({}, std::move(channel), model::Owner::Process);
+  auto function = model::HcaFunction::create({}, model::Uplink::only(std::move(channel)),
+                                             model::Owner::Process);
   auto listener = model::vfio_user::Listener::create(argv[1]);
   if (!function || !listener) return EXIT_FAILURE;
   (*function)->observe_dma(&judge);
