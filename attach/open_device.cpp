@@ -182,6 +182,25 @@ Result<DeviceSpec> parse_card(std::string_view text, std::span<const std::string
   return spec;
 }
 
+constexpr std::string_view kShm = "shm:";
+
+/// "shm:PATH", with or without words behind it. What is no such word belongs to the path, which may
+/// have commas.
+Result<DeviceSpec> parse_shm(std::string_view text, std::span<const std::string_view> words) {
+  DeviceSpec spec;
+  for (; words.size() > 1; words = words.first(words.size() - 1)) {
+    PORTCULLIS_TRY_ASSIGN(const bool is_wish, apply(spec.bring_up, words.back()));
+    if (!is_wish) break;
+    text.remove_suffix(words.back().size() + 1);
+  }
+  text.remove_prefix(kShm.size());
+  if (text.empty())
+    return fail(Errc::InvalidArgument,
+                "device \"shm:\" without a path; shm:PATH expected, of hca-server --shm PATH");
+  spec.kind = ShmName{std::string(text)};
+  return spec;
+}
+
 }  // namespace
 
 std::string DeviceSpec::bdf() const {
@@ -218,12 +237,7 @@ Result<pmd::Eal> DeviceSpec::start_eal(std::vector<std::string> arguments) const
 
 Result<DeviceSpec> parse_device(std::string_view text) {
   const std::vector<std::string_view> words = split(text, ',');
-  if (constexpr std::string_view kShm = "shm:"; text.starts_with(kShm)) {
-    if (text.size() > kShm.size())
-      return DeviceSpec{ShmName{std::string(text.substr(kShm.size()))}};
-    return fail(Errc::InvalidArgument,
-                "device \"shm:\" without a path; shm:PATH expected, of hca-server --shm PATH");
-  }
+  if (text.starts_with(kShm)) return parse_shm(text, words);
   if (words.front() != "model") return parse_card(text, words);
   PORTCULLIS_TRY(check_beside_profile(words));
   model::Options options;

@@ -8,7 +8,8 @@
 //        [,trace=FILE][,link-wait-ms=N][,checksum=on|off][,mkc-qpn=on|off]
 //        [,neighbour=on|off][,loopback=plain|forced]
 //   model,profile=BUNDLE[,behaviour=..][,execution=..][,seed=N][,pcap=FILE][,trace=FILE]..
-//   shm:PATH
+//   shm:PATH[,link-wait-ms=N][,checksum=on|off][,mkc-qpn=on|off][,neighbour=on|off]
+//        [,loopback=plain|forced]
 //   0000:03:00.0[,trace=FILE][,link-wait-ms=N][,checksum=on|off][,mkc-qpn=on|off]
 //        [,neighbour=on|off][,loopback=plain|forced]
 //   mlx5_0[,trace=FILE]

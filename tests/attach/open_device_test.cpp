@@ -121,6 +121,18 @@ TEST(ParseDevice, PathBehindShm_IsWholeWhateverItHolds) {
   EXPECT_TRUE(spec->check_ready().has_value());
 }
 
+TEST(OpenDevice, WordsBehindAPath_AreWishesAndNotOfThePath) {
+  const auto spec = parse_device("shm:/tmp/a,neighbour=on,loopback=forced");
+  ASSERT_TRUE(spec.has_value());
+  EXPECT_EQ(std::get<ShmName>(spec->kind).path, "/tmp/a");
+  EXPECT_EQ(spec->bring_up.answers_neighbours, true);
+  EXPECT_EQ(spec->bring_up.forces_loopback, true);
+  EXPECT_EQ(spec->bring_up.checks_answers, std::nullopt);
+  const auto odd = parse_device("shm:/tmp/a,loopback=plain,vf,checksum=off");
+  ASSERT_TRUE(odd.has_value());
+  EXPECT_EQ(std::get<ShmName>(odd->kind).path, "/tmp/a,loopback=plain,vf");
+}
+
 TEST(OpenDevice, NameThatTheKernelHasNot_SaysWhatItHasAndWhatElseIsAccepted) {
   const auto refused = OpenDevice::open(parse_device("mlx9_9").value());
   ASSERT_FALSE(refused.has_value());
@@ -163,6 +175,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Refusal{"models,vf", "\"models,vf\"", "model[,..]"},
                       Refusal{"shm:", "\"shm:\"", "shm:PATH expected"},
                       Refusal{"shm", "\"shm\"", "or shm:PATH expected"},
+                      Refusal{"shm:a,neighbour=maybe", "\"maybe\"", "on, off expected"},
+                      Refusal{"shm:,neighbour=on", "\"shm:\"", "shm:PATH expected"},
                       Refusal{"model,", "\"\"", "timing="},
                       Refusal{"model,warp=9", "\"warp=9\"",
                               "timing=, profile=, behaviour=, execution="},
