@@ -47,7 +47,8 @@ void rfc_2863(const PortCounters::Counts& c, std::span<std::byte> out) {
   PORTCULLIS_PUT("if_in_multicast_pkts", packets(c.received, Cast::Multicast));
   PORTCULLIS_PUT("if_in_broadcast_pkts", packets(c.received, Cast::Broadcast));
   PORTCULLIS_PUT("if_in_discards", c.receive_discards);
-  PORTCULLIS_PUT("if_in_errors", c.too_long);
+  // RFC 2863: what errors kept from being deliverable.
+  PORTCULLIS_PUT("if_in_errors", c.too_long + c.too_short + c.malformed + c.wrong_icrc);
   PORTCULLIS_PUT("if_out_octets", PortCounters::sum(c.sent).octets);
   PORTCULLIS_PUT("if_out_ucast_pkts", packets(c.sent, Cast::Unicast));
   PORTCULLIS_PUT("if_out_multicast_pkts", packets(c.sent, Cast::Multicast));
@@ -65,6 +66,7 @@ void rfc_2819(const PortCounters::Counts& c, std::span<std::byte> out) {
   PORTCULLIS_PUT("ether_stats_pkts", received.packets);
   PORTCULLIS_PUT("ether_stats_broadcast_pkts", packets(c.received, Cast::Broadcast));
   PORTCULLIS_PUT("ether_stats_multicast_pkts", packets(c.received, Cast::Multicast));
+  PORTCULLIS_PUT("ether_stats_undersize_pkts", c.too_short);
   PORTCULLIS_PUT("ether_stats_oversize_pkts", c.too_long);
   PORTCULLIS_PUT("ether_stats_pkts64octets", c.received_by_length[0]);
   PORTCULLIS_PUT("ether_stats_pkts65to127octets", c.received_by_length[1]);
@@ -76,6 +78,11 @@ void rfc_2819(const PortCounters::Counts& c, std::span<std::byte> out) {
   PORTCULLIS_PUT("ether_stats_pkts2048to4095octets", c.received_by_length[7]);
   PORTCULLIS_PUT("ether_stats_pkts4096to8191octets", c.received_by_length[8]);
   PORTCULLIS_PUT("ether_stats_pkts8192to10239octets", c.received_by_length[9]);
+}
+
+void extended(const PortCounters::Counts& c, std::span<std::byte> out) {
+  const auto group = prm::View<prm::eth_extended_cntrs_grp_data_layout>::at(out);
+  PORTCULLIS_PUT("rx_icrc_encapsulated", c.wrong_icrc);
 }
 
 /// Durations are in microseconds (counters.rst of Linux, rx_prio[i]_pause_duration), of pauses
@@ -155,6 +162,9 @@ Verdict ppcnt(Core& core, const RegisterAccess& access) {
       break;
     case prm::PpcntGroup::RFC_2819:
       rfc_2819(core.port_counters.port, set);
+      break;
+    case prm::PpcntGroup::EXTENDED:
+      extended(core.port_counters.port, set);
       break;
     case prm::PpcntGroup::PER_PRIORITY:
       per_priority(core.port_counters.port, priority, set);

@@ -32,6 +32,7 @@ enum class PpcntGroup : std::uint8_t {
   IEEE_802_3 = 0x0,       // MLX5_IEEE_802_3_COUNTERS_GROUP
   RFC_2863 = 0x1,         // MLX5_RFC_2863_COUNTERS_GROUP
   RFC_2819 = 0x2,         // MLX5_RFC_2819_COUNTERS_GROUP
+  EXTENDED = 0x5,         // MLX5_ETHERNET_EXTENDED_COUNTERS_GROUP
   PER_PRIORITY = 0x10,    // MLX5_PER_PRIORITY_COUNTERS_GROUP
   PHYSICAL_LAYER = 0x12,  // MLX5_PHYSICAL_LAYER_COUNTERS_GROUP
 };
@@ -333,6 +334,18 @@ struct eth_2819_cntrs_grp_data_layout : Layout<"eth_2819_cntrs_grp_data_layout",
     Field<"ether_stats_pkts8192to10239octets_high", 0x500, 0x20>,
     Field<"ether_stats_pkts8192to10239octets_low", 0x520, 0x20>,
     Reserved<0x540, 0x280>> {};
+
+struct eth_extended_cntrs_grp_data_layout : Layout<"eth_extended_cntrs_grp_data_layout", 0x7c0,
+    Field<"port_transmit_wait_high", 0x0, 0x20>,
+    Field<"port_transmit_wait_low", 0x20, 0x20>,
+    Reserved<0x40, 0x100>,
+    Field<"rx_buffer_almost_full_high", 0x140, 0x20>,
+    Field<"rx_buffer_almost_full_low", 0x160, 0x20>,
+    Field<"rx_buffer_full_high", 0x180, 0x20>,
+    Field<"rx_buffer_full_low", 0x1a0, 0x20>,
+    Field<"rx_icrc_encapsulated_high", 0x1c0, 0x20>,
+    Field<"rx_icrc_encapsulated_low", 0x1e0, 0x20>,
+    Reserved<0x200, 0x5c0>> {};
 
 struct eth_per_prio_grp_data_layout : Layout<"eth_per_prio_grp_data_layout", 0x7c0,
     Field<"rx_octets_high", 0x0, 0x20>,

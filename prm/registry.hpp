@@ -199,7 +199,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<pplm_reg>, layout_info<pcam_reg>,
     layout_info<pfcc_reg>, layout_info<pplr_reg>, layout_info<ppcnt_reg>,
     layout_info<eth_802_3_cntrs_grp_data_layout>, layout_info<eth_2863_cntrs_grp_data_layout>,
-    layout_info<eth_2819_cntrs_grp_data_layout>, layout_info<eth_per_prio_grp_data_layout>,
+    layout_info<eth_2819_cntrs_grp_data_layout>,
+    layout_info<eth_extended_cntrs_grp_data_layout>, layout_info<eth_per_prio_grp_data_layout>,
     layout_info<phys_layer_cntrs>,
     // ethernet_wqe.hpp
     layout_info<mlx5_wqe_eth_seg>, layout_info<mlx5_ethernet_cqe>,

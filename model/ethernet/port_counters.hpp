@@ -29,7 +29,8 @@ inline constexpr std::size_t kCasts = 3;
 }
 
 struct PortCounters {
-  static constexpr std::size_t kFcsBytes = 4;  // on the wire, not among a frame's bytes here
+  static constexpr std::size_t kLeastBytes = 60;  // of a frame: ETH_ZLEN
+  static constexpr std::size_t kFcsBytes = 4;     // on the wire, not among a frame's bytes here
   /// Longest frame of each class of ether_stats_pkts*octets, FCS included.
   static constexpr std::array<std::uint32_t, 10> kClasses{64,   127,  255,  511,  1023,
                                                           1518, 2047, 4095, 8191, 10239};
@@ -43,6 +44,9 @@ struct PortCounters {
   struct Counts {
     std::array<TrafficCount, kCasts> received{}, sent{};
     std::array<std::uint64_t, kClasses.size()> received_by_length{};
+    std::uint64_t too_short = 0;         // received, shorter than a frame may be
+    std::uint64_t malformed = 0;         // RoCE whose headers contradict each other
+    std::uint64_t wrong_icrc = 0;        // RoCE that was changed on its way
     std::uint64_t too_long = 0;          // received, longer than the port carries
     std::uint64_t send_discards = 0;     // longer than the port carries
     std::uint64_t receive_discards = 0;  // no room in the receive buffer

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/hca_server/uplink.hpp"
 
+#include <algorithm>
 #include <utility>
+
+#include "model/ethernet/port_counters.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -56,11 +59,16 @@ bool Uplink::take_one(std::size_t from) {
   const auto bytes = channels_[from]->receive(buffer);
   if (!bytes) return false;
   if (*bytes < kLeast) return true;
-  const auto frame = buffer.first(*bytes);
+  // Programs leave it to a port to make a frame as long as one must be.
+  const std::size_t length = wire_->port_type() == PortType::Ethernet
+                                 ? std::max(*bytes, PortCounters::kLeastBytes)
+                                 : *bytes;
+  std::ranges::fill(buffer.subspan(*bytes, length - *bytes), std::byte{0});
+  const auto frame = buffer.first(length);
   const auto to = is_bridge() ? way_of(from, frame) : std::optional(channels_.size());
   send(from, to, frame);
   // Last, for the buffer is the wire's from here on.
-  if (!to || *to == channels_.size()) wire_->send(port_, *bytes);
+  if (!to || *to == channels_.size()) wire_->send(port_, length);
   return true;
 }
 

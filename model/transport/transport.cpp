@@ -115,7 +115,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   [[nodiscard]] int times_of_vport(std::span<const std::byte> frame) const noexcept;
   std::uint64_t receive_ethernet(std::span<const std::byte> frame, bool is_own, Offer offer);
   [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;
-  [[nodiscard]] bool is_too_long(std::span<const std::byte> frame) const noexcept;
+  [[nodiscard]] bool is_too_long(std::span<const std::byte> frame, bool is_own) const noexcept;
   [[nodiscard]] bool is_ethernet_alone(bool is_own) const noexcept;
   [[nodiscard]] bool is_for_port(const Packet& packet) const noexcept;
   [[nodiscard]] bool is_from_port(const Packet& packet) const noexcept;
@@ -315,8 +315,10 @@ std::uint64_t Transport::State::receive_other(std::span<const std::byte> frame, 
       break;
     case FrameFault::Icrc:
       ++engine.deps.counters->icrc_errors;
+      ++engine.deps.port_counters->port.wrong_icrc;
       break;
     default:
+      ++engine.deps.port_counters->port.malformed;
       break;
   }
   ++engine.deps.counters->frames_dropped;
@@ -336,14 +338,17 @@ std::uint64_t Transport::State::receive_ethernet(std::span<const std::byte> fram
                                                  Offer offer) {
   const TransportDeps& deps = engine.deps;
   const bool is_too_long = frame.size() > deps.port->most_frame_bytes();
+  const bool is_too_short = frame.size() < PortCounters::kLeastBytes;
   if (!is_own) {
     if (is_too_long)
       deps.port_counters->count_too_long();
+    else if (is_too_short)
+      ++deps.port_counters->port.too_short;
     else
       deps.port_counters->count_received(frame, times_of_vport(frame),
                                          priority_of(frame, *deps.port));
   }
-  if (!is_too_long) return forward(frame, is_own, offer);
+  if (!is_too_long && !is_too_short) return forward(frame, is_own, offer);
   ++deps.counters->frames_dropped;
   return 0;
 }
@@ -377,12 +382,14 @@ bool Transport::State::is_steered_away(std::span<const std::byte> frame,
   return true;
 }
 
-/// Longer than the port carries (behaviour pmtu); the FCS is not among the frame's bytes here.
-bool Transport::State::is_too_long(std::span<const std::byte> frame) const noexcept {
+/// Longer than the port carries, RoCE or not; the FCS is not among the frame's bytes here. Before
+/// PMTU is written nobody has said how long, but by behaviour pmtu, which holds for what the port
+/// sends to itself, too.
+bool Transport::State::is_too_long(std::span<const std::byte> frame, bool is_own) const noexcept {
   constexpr std::size_t kFcs = 4;
   const PortSettings& port = *engine.deps.port;
   const auto most = engine.deps.behaviours->pmtu;
-  if (!most || port.type != PortType::Ethernet) return false;
+  if (port.type != PortType::Ethernet || (!most && (port.mtu == 0 || is_own))) return false;
   const std::uint64_t preset = PortSettings::kEthernetFrameBytes;
   return frame.size() + kFcs > (port.mtu != 0 ? port.mtu : std::min(*most, preset));
 }
@@ -400,7 +407,8 @@ void Transport::State::take(std::span<const std::byte> frame, bool is_own) {
 /// 0: it is gone, otherwise it waits at most so many ns.
 std::uint64_t Transport::State::take_now(std::span<const std::byte> frame, bool is_own,
                                          Offer offer) {
-  if (is_too_long(frame)) {
+  if (is_too_long(frame, is_own)) {
+    if (!is_own) engine.deps.port_counters->count_too_long();
     ++engine.deps.counters->frames_dropped;
     return 0;
   }

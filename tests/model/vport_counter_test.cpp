@@ -39,11 +39,11 @@ class Station final : public FrameSink {
   void receive(std::span<const std::byte> /*frame*/) override {}
   void room() override {}
 
-  void send(std::array<std::uint8_t, 6> address) {
-    const auto frame = wire_->next_buffer().first(kFrameBytes);
+  void send(std::array<std::uint8_t, 6> address, std::size_t bytes = kFrameBytes) {
+    const auto frame = wire_->next_buffer().first(bytes);
     std::ranges::fill(frame, std::byte{0});
     std::ranges::copy(std::as_bytes(std::span(address)), frame.begin());
-    wire_->send(port_, kFrameBytes);
+    wire_->send(port_, bytes);
   }
 
  private:
@@ -126,6 +126,28 @@ TEST_F(VportCounters, Reset_BeginsBothCountsAnew) {
   EXPECT_EQ(out.get<"received_eth_unicast.packets">(), 0U);
   const Answer answer = ppcnt(prm::PpcntGroup::RFC_2863);
   EXPECT_EQ(counters_in<prm::eth_2863_cntrs_grp_data_layout>(answer).get<"if_in_ucast_pkts_low">(),
+            0U);
+}
+
+TEST_F(VportCounters, FrameShorterThanOneMayBe_IsAnErrorAndNotReceived) {
+  be_promiscuous(false);
+  station_.send({0x02, 0, 0, 0, 0, 9}, kFrameBytes - 1);
+  driver_.pass(kNsPerMs);
+  const Answer interface = ppcnt(prm::PpcntGroup::RFC_2863);
+  const auto rfc_2863 = counters_in<prm::eth_2863_cntrs_grp_data_layout>(interface);
+  EXPECT_EQ(rfc_2863.get<"if_in_ucast_pkts_low">(), 0U);
+  EXPECT_EQ(rfc_2863.get<"if_in_errors_low">(), 1U);
+  const Answer statistics = ppcnt(prm::PpcntGroup::RFC_2819);
+  EXPECT_EQ(counters_in<prm::eth_2819_cntrs_grp_data_layout>(statistics)
+                .get<"ether_stats_undersize_pkts_low">(),
+            1U);
+}
+
+TEST_F(VportCounters, GroupOfTheInvariantCrc_IsThere) {
+  const Answer answer = ppcnt(prm::PpcntGroup::EXTENDED);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(counters_in<prm::eth_extended_cntrs_grp_data_layout>(answer)
+                .get<"rx_icrc_encapsulated_low">(),
             0U);
 }
 

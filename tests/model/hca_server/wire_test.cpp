@@ -412,6 +412,15 @@ TEST_F(SwitchedWires, FrameThatStopsSenders_StopsAllOfThem) {
   EXPECT_EQ(host_.port_counts().pauses_received, 1U);
 }
 
+TEST_F(SwitchedWires, ShortFrame_IsAsLongAsAPortWouldMakeIt) {
+  Bytes arp = frame(kEverybody, mac(0));
+  arp.resize(42);
+  send(0, arp);
+  Bytes expected = arp;
+  expected.resize(60);
+  EXPECT_EQ(next_frame(*stations_[1]), expected);
+}
+
 TEST(MacTable, OldEntry_IsNone) {
   MacTable table;
   const Mac address{2, 0, 0, 0, 0, 1};
