@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Three functions on one wire, with QEMU as the hub between them: NVMe over RDMA of Linux between
-# two of them, and leases of our driver that are revoked beside it.
+# Three functions on one wire, the first one's server the switch between them: NVMe over RDMA of
+# Linux between two of them, and leases of our driver that are revoked beside it.
 import re
 from pathlib import Path
 
@@ -26,24 +26,18 @@ def judge(build: Path, results: Path) -> list[str]:
 
 
 def server(number: int) -> list[str]:
-    return ["--wire", f"stream,listen={{results}}/wire{number}", "--pcap",
-            f"{{results}}/{number}.pcap", "--mac", f"02:50:43:00:00:0{number + 1}",
-            *(["--behaviour", "eth-offloads"] if number < 2 else [])]
-
-
-def hub() -> list[str]:
-    """Each port's wire is one of QEMU's network backends, and they are joined."""
-    return [word for number in range(PORTS) for word in
-            ("-netdev", f"stream,id=wire{number},server=off,addr.type=unix,"
-                        f"addr.path={{results}}/wire{number}",
-             "-netdev", f"hubport,id=port{number},hubid=0,netdev=wire{number}")]
+    """Each of the others is at a socket of the first."""
+    ends = ([f"stream,connect={{results}}/wire{number}"] if number else
+            [f"stream,listen={{results}}/wire{other}" for other in range(1, PORTS)])
+    return [*(word for end in ends for word in ("--wire", end)),
+            "--pcap", f"{{results}}/{number}.pcap", "--mac", f"02:50:43:00:00:0{number + 1}",
+            "--behaviour", "eth-offloads"]
 
 
 SCENARIO = Scenario(
     summary="NVMe over RDMA by Linux on two ports, leases revoked there and on a third",
     script="nvme.sh",
     servers=[server(number) for number in range(PORTS)],
-    qemu_arguments=hub(),
     programs=["tools/fence_audit/fence-audit", "tools/lease_serve/lease-serve",
               "tools/lease_verify/lease-verify"],
     judge=judge,
