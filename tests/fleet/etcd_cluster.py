@@ -8,9 +8,10 @@ import signal
 import socket
 import ssl
 import subprocess
-import threading
 import time
 import urllib.request
+
+from network import PeerProxy
 
 DEADLINE_S = 120
 
@@ -59,11 +60,12 @@ class Authority:
 class Member:
     tls = ()  # arguments of a member that speaks TLS
 
-    def __init__(self, name, folder, client, peer, cluster):
+    def __init__(self, name, folder, client, peer, advertised, cluster):
         self.name = name
         self.folder = pathlib.Path(folder)
         self.url = f"http://127.0.0.1:{client}"
         self.peer = f"http://127.0.0.1:{peer}"
+        self.advertised = advertised  # where others reach it
         self.cluster = cluster
         self.process = None
 
@@ -72,7 +74,7 @@ class Member:
             self.process = subprocess.Popen(
                 ["etcd", "--name", self.name, "--data-dir", self.folder / self.name,
                  "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
-                 "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer,
+                 "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.advertised,
                  "--initial-cluster", self.cluster, "--initial-cluster-token", self.cluster,
                  "--log-level", "error", *self.tls],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -84,20 +86,27 @@ class Member:
             self.process.wait(DEADLINE_S)
             self.process = None
 
-    def is_leader(self):
-        status = ask(self.url, "/v3/maintenance/status", {})
+    def is_leader(self, deadline_s=10):
+        status = ask(self.url, "/v3/maintenance/status", {}, deadline_s=deadline_s)
         return status.get("leader") == status["header"]["member_id"]
 
 
 class Cluster:
-    def __init__(self, folder, members=1):
+    """With a `network` members reach each other over it alone, each by its name."""
+
+    def __init__(self, folder, members=1, network=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(exist_ok=True)
         ports = free_ports(2 * members)
         names = [f"etcd{i}" for i in range(members)]
-        initial = ",".join(f"{name}=http://127.0.0.1:{ports[2 * i + 1]}"
-                           for i, name in enumerate(names))
-        self.members = [Member(name, folder, ports[2 * i], ports[2 * i + 1], initial)
+        peers = [f"http://127.0.0.1:{ports[2 * i + 1]}" for i in range(members)]
+        self.proxies = []
+        if network is not None:
+            self.proxies = [PeerProxy(url, network, name, self.pid_of)
+                            for name, url in zip(names, peers)]
+            peers = [each.url for each in self.proxies]
+        initial = ",".join(f"{name}={url}" for name, url in zip(names, peers))
+        self.members = [Member(name, folder, ports[2 * i], ports[2 * i + 1], peers[i], initial)
                         for i, name in enumerate(names)]
 
     def start(self):
@@ -107,8 +116,13 @@ class Cluster:
         return self
 
     def kill(self):
-        for each in self.members:
+        for each in (*self.members, *self.proxies):
             each.kill()
+
+    def pid_of(self):
+        """Of each member that runs, by its name."""
+        processes = {each.name: each.process for each in self.members}
+        return {name: process.pid for name, process in processes.items() if process is not None}
 
     @property
     def urls(self):
@@ -126,11 +140,12 @@ class Cluster:
                     time.sleep(0.05)
         raise AssertionError("etcd did not start")
 
-    def leader(self):
-        """Whoever leads; a cluster whose members were held up may be about to elect one."""
+    def leader(self, among=None):
+        """Whoever leads; a cluster whose members were held up may be about to elect one. `among`:
+        those that are asked, for who is cut off may think that it still does."""
         until = time.monotonic() + DEADLINE_S
         while time.monotonic() < until:
-            for each in self.members:
+            for each in self.members if among is None else among:
                 if each.is_leader():
                     return each
             time.sleep(0.05)
@@ -185,94 +200,11 @@ class SecuredCluster(Cluster):
         return self.ask("/v3/kv/range", {"key": coded(key)}).get("kvs")
 
 
-class Proxy:
-    """A way to a member that can be cut: then nothing goes over it, either way."""
-
-    def __init__(self, url):
-        self.target = ("127.0.0.1", int(url.rsplit(":", 1)[1]))
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.lock = threading.Lock()
-        self.is_cut = False
-        self.pairs = []  # that have not ended
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def cut(self):
-        with self.lock:
-            self.is_cut = True
-            pairs = list(self.pairs)
-        for each in pairs:
-            each.shut()
-
-    def heal(self):
-        with self.lock:
-            self.is_cut = False
-
-    def close(self):
-        self.cut()
-        shut(self.listener)
-        self.listener.close()
-
-    def _accept(self):
-        while True:
-            try:
-                here, _ = self.listener.accept()
-            except OSError:
-                return
-            with self.lock:
-                if self.is_cut:
-                    here.close()
-                    continue
-                try:
-                    there = socket.create_connection(self.target, timeout=5)
-                except OSError:
-                    here.close()
-                    continue
-                there.settimeout(None)
-                pair = Pair(here, there)
-                self.pairs.append(pair)
-            for source, sink in ((here, there), (there, here)):
-                threading.Thread(target=self._pump, args=(pair, source, sink), daemon=True).start()
-
-    def _pump(self, pair, source, sink):
-        try:
-            while data := source.recv(65536):
-                sink.sendall(data)
-        except OSError:
-            pass
-        pair.shut()
-        with self.lock:
-            pair.pumps -= 1
-            if pair.pumps == 0:  # nobody is in the middle of a call on them
-                self.pairs.remove(pair)
-                pair.here.close()
-                pair.there.close()
-
-
-class Pair:
-    """A connection over a proxy: what came here, and what it goes on as."""
-
-    def __init__(self, here, there):
-        self.here, self.there = here, there
-        self.pumps = 2
-
-    def shut(self):
-        shut(self.here)
-        shut(self.there)
-
-
-def shut(end):
-    try:
-        end.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # the other side was first
-
-
 def coded(text):
     return base64.b64encode(text.encode()).decode()
 
 
-def ask(url, path, body, context=None):
+def ask(url, path, body, context=None, deadline_s=10):
     request = urllib.request.Request(url + path, json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+    with urllib.request.urlopen(request, timeout=deadline_s, context=context) as answer:
         return json.load(answer)

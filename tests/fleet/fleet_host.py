@@ -15,9 +15,9 @@ import time
 
 import lease_client as wire
 from crash_crowd import ALLOC_REFUSALS, Book, Crowd, Rig
-from etcd_cluster import Proxy
 from fleet_node import DEADLINE_S, Node
 from lease_client import HungUp
+from network import Proxy
 
 UNAVAILABLE = 10
 ACTIVE = 1           # of a row of LIST
@@ -117,7 +117,10 @@ class Host:
         self.chance = random.Random(f"{seed} {name}")
         self.folder = folder / name
         self.folder.mkdir()
-        self.proxies = [Proxy(each.url) for each in etcd.cluster.members]
+        self.network = etcd.network
+        self.members = [each.name for each in etcd.cluster.members]
+        self.proxies = [Proxy(each.url, self.network, name, each.name)
+                        for each in etcd.cluster.members]
         self.rig = Rig(programs.rig, self.folder / "hca", RESET_DELAY_MS)
         self.book = FleetBook(self.rig, self.history, name)
         self.notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -234,6 +237,13 @@ class Host:
     def heal(self, which=None):
         for each in self.proxies if which is None else [self.proxies[i] for i in which]:
             each.heal()
+
+    def hold(self, which):
+        """Members hear it, and it does not hear them."""
+        self.network.hold([(self.members[i], self.name) for i in which])
+
+    def release(self, which):
+        self.network.release([(self.members[i], self.name) for i in which])
 
     # ---- What is judged -------------------------------------------------------------------------
 

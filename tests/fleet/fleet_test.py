@@ -18,9 +18,10 @@ import time
 import unittest
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent), sys.argv[3]]
-from etcd_cluster import Authority, Cluster, Proxy, SecuredCluster
+from etcd_cluster import Authority, Cluster, SecuredCluster
 from fleet_node import DEADLINE_S, Node, wait_for
 from lease_client import Refused
+from network import Proxy
 
 UNAVAILABLE = "no session with etcd"
 TENANT = os.getuid()  # as leased has it without a configuration

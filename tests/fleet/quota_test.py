@@ -18,10 +18,10 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import fleet_test
-from etcd_cluster import Proxy
 from fleet_node import DEADLINE_S, wait_for
 from fleet_test import SESSION_S, TENANT, FleetTest, refusal_of
 from lease_client import Refused
+from network import Proxy
 
 PAGE = 4096
 LIMIT = 7            # code of a refusal: a limit of the tenant's

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A fleet of five, a real etcd and clients that write all the time; at random nodes are killed,
-stopped and cut off, members of etcd go, and operators fence the tenant: in the manner of Jepsen.
+stopped and cut off, members of etcd go or are cut apart, and operators fence the tenant: in the
+manner of Jepsen.
 
     random_run.py LEASED LEASECTL CRASH_RIG FOLDER_OF_LEASE_SERVER
                   [--seed N] [--seconds N] [--members 1|3] [--clients N] [--history FILE] [--plan]
@@ -28,7 +29,11 @@ NODES = 5
 PROMISES = ("all", "all", "all", "alone", "nothing")  # as fleet_host has them
 QUIET_S = 3.0         # before the first fault
 LONG_S = 26.0         # whoever promised something is Expired by then
+SLOW_S = (0.02, 0.3)  # each way; an election of etcd's waits for a second
 TENANT = os.getuid()  # as leased has it without a configuration
+# Of members: one that neither hears the others nor is heard, the leader so, one that hears nobody,
+# one that nobody hears, and ways that take their time.
+PARTITIONS = ("minority", "leader", "deaf", "dumb", "slow")
 Fault = collections.namedtuple("Fault", "at what target lasts which")
 Programs = collections.namedtuple("Programs", "leased leasectl rig")
 
@@ -43,14 +48,18 @@ def plan(seed, seconds, members):
               Fault(QUIET_S + 0.2, "fence", 0, None, ("--wait",))]
     at = QUIET_S
     while (at := at + chance.uniform(0.1, 1.6)) < seconds:
-        what = chance.choices(("fence", "kill", "stop", "cut", "end", "etcd kill", "etcd stop",
-                               "compact", "leasectl kill"), (8, 3, 4, 4, 1, 1, 1, 1, 1))[0]
+        what = chance.choices(("fence", "kill", "stop", "cut", "deaf", "end", "etcd kill",
+                               "etcd stop", "partition", "compact", "leasectl kill"),
+                              (8, 3, 4, 3, 2, 1, 1, 1, 4, 1, 1))[0]
         lasts = chance.choice((chance.uniform(0.05, 1), chance.uniform(1, 8)))
         which = tuple(i for i in range(members) if chance.random() < 0.7) or (0,)
         if what == "fence":
             which = chance.choice((("--wait",), ("--wait",), ("--most-ms", "2000")))
+        if what == "partition":
+            which = (chance.choice(PARTITIONS), chance.uniform(*SLOW_S))
         nodes = [i for i in range(NODES) if i != away or at > QUIET_S + LONG_S]
-        target = chance.randrange(members) if what.startswith("etcd") else chance.choice(nodes)
+        is_of_etcd = what.startswith("etcd") or what == "partition"
+        target = chance.randrange(members) if is_of_etcd else chance.choice(nodes)
         faults.append(Fault(round(at, 3), what, target, round(lasts, 3), which))
     return faults
 
@@ -58,7 +67,8 @@ def plan(seed, seconds, members):
 class Etcd:
     def __init__(self, folder, members, history):
         self.history = history
-        self.cluster = Cluster(folder, members).start()
+        self.network = Network()
+        self.cluster = Cluster(folder, members, self.network).start()
         self.lock = threading.Lock()
 
     def kill(self, target):
@@ -76,6 +86,21 @@ class Etcd:
             if process is not None:
                 process.send_signal(how)
 
+    def partition(self, target, how, delay_s):
+        """What mends it."""
+        if how == "leader":
+            target = next((i for i, each in enumerate(self.cluster.members) if leads(each)), target)
+        name = self.cluster.members[target].name
+        others = [each.name for each in self.cluster.members if each.name != name]
+        ways = both(name, others)
+        if how == "slow":
+            self.network.slow(ways, delay_s)
+            return lambda: self.network.hasten(ways)
+        if how in ("deaf", "dumb"):
+            ways = [way for way in ways if name == way[how == "deaf"]]
+        self.network.hold(ways)
+        return lambda: self.network.release(ways)
+
     def compact(self):
         try:
             self.cluster.compact()
@@ -83,9 +108,17 @@ class Etcd:
             pass
 
     def mend(self):
+        self.network.mend()
         for target in range(len(self.cluster.members)):
             self.signal(target, signal.SIGCONT)
             self.start(target)
+
+
+def leads(member):
+    try:
+        return member.is_leader(1)
+    except OSError:
+        return False
 
 
 class Fences:
@@ -197,6 +230,11 @@ class Run:
         elif fault.what == "cut":
             host.cut(fault.which)
             self.after(fault.lasts, lambda: host.heal(fault.which))
+        elif fault.what == "deaf":
+            host.hold(fault.which)
+            self.after(fault.lasts, lambda: host.release(fault.which))
+        elif fault.what == "partition":
+            self.after(fault.lasts, self.etcd.partition(fault.target, *fault.which))
         elif fault.what == "etcd kill":
             self.etcd.kill(fault.target)
             self.after(fault.lasts, lambda: self.etcd.start(fault.target))
@@ -288,4 +326,5 @@ if __name__ == "__main__":
     from etcd_cluster import Cluster
     from fleet_host import DEADLINE_S, History, Host
     from fleet_node import wait_for
+    from network import Network, both
     sys.exit(main(ARGUMENTS, Programs(ARGUMENTS.leased, ARGUMENTS.leasectl, ARGUMENTS.rig)))
