@@ -3,26 +3,30 @@
 // Linearizability of a settled state's history: is there an order of the operations, respecting
 // which came before which, that explains every answer and the memory at the end? Operations that
 // were invoked and never answered may have happened, or not; but a message that consumed a receive
-// has, for its receiver knows of it. At most a dozen operations, so all orders are tried.
+// has, for its receiver knows of it.
 #include <algorithm>
-#include <bit>
 
 #include "failover/explore/explorer.hpp"
+#include "failover/explore/order.hpp"
 #include "failover/semantics/step.hpp"
 
 namespace portcullis::failover {
 namespace {
 
-/// What one operation of a history does to memory, and what it claims.
-struct Operated {
-  std::vector<std::pair<unsigned, Operation>> words;  // cell, what happens to it
-  unsigned first = 0, last = 0;                       // places of invocation and response
-  bool is_answered = false;
-  bool is_certain = false;  // it was executed, whoever says so
-  std::optional<Word> answer;
-};
+/// Numbers below 32: at most a dozen operations, so all orders are tried.
+class FewPlaced {
+ public:
+  [[nodiscard]] static std::size_t begin() noexcept { return 0; }
+  [[nodiscard]] bool has(std::size_t i) const noexcept { return (bits_ >> i & 1U) != 0; }
+  [[nodiscard]] FewPlaced with(std::size_t i) const noexcept {
+    FewPlaced more = *this;
+    more.bits_ |= 1U << i;
+    return more;
+  }
 
-using Memory = std::vector<Word>;
+ private:
+  unsigned bits_ = 0;
+};
 
 class Judge {
  public:
@@ -33,7 +37,19 @@ class Judge {
     Memory memory(cell_number(m_.scenario.clients, 0), 0);
     for (unsigned cell = 0; cell < m_.shared.size(); ++cell)
       memory[cell] = m_.scenario.initial_shared;
-    return can_order(memory, 0) ? Violation::None : Violation::Linearizability;
+    return Orders<FewPlaced, Judge>(operations_, *this).exists(memory, {})
+               ? Violation::None
+               : Violation::Linearizability;
+  }
+
+  // What an order has to heed.
+  [[nodiscard]] static bool enter(const Memory& /*memory*/, const FewPlaced& /*placed*/) {
+    return true;
+  }
+  static void failed(const Memory& /*memory*/, const FewPlaced& /*placed*/) {}
+  [[nodiscard]] bool may_end(const Memory& memory) const { return memory == final_memory(); }
+  [[nodiscard]] bool may_place(std::size_t i, const FewPlaced& placed) const {
+    return !is_overtaken(i, placed) && !is_ruled_out(i);
   }
 
  private:
@@ -65,7 +81,7 @@ class Judge {
     }
   }
   Operated of_client(const Event& event, unsigned place) const {
-    Operated operated{{}, place, ~0U, false, false, std::nullopt};
+    Operated operated{.first = place};
     operated.is_certain =
         has(m_.scenario.surely_executed, event.number) || is_received(event.client, event.number);
     for (const WorkRequest& request : m_.scenario.work_requests) {
@@ -76,7 +92,7 @@ class Judge {
           is_shared ? request.address.cell : cell_number(event.client, request.address.cell);
       for (unsigned packet = 0; packet < request.packets; ++packet)
         operated.words.push_back(
-            {cell + packet, {request.opcode, request.operand.word, request.compare.word}});
+            {cell + packet, {request.opcode, request.operand.word, request.compare.word}, {}});
     }
     return operated;
   }
@@ -99,22 +115,23 @@ class Judge {
         continue;
       operations_[i].last = place;
       operations_[i].is_answered = true;
-      if (returns_word(operations_[i].words[0].second.opcode))
-        operations_[i].answer = m_.words[s_.get(m_.fields[event.client].answers[event.number])];
+      if (!returns_word(operations_[i].words[0].operation.opcode)) continue;
+      for (Operated::OnWord& word : operations_[i].words)
+        word.answer = m_.words[s_.get(m_.fields[event.client].answers[event.number])];
     }
   }
   Operated of_other(const Event& event, unsigned place) const {
-    Operated operated{{}, place, place, true, true, std::nullopt};
+    Operated operated{.first = place, .last = place, .is_answered = true, .is_certain = true};
     if (event.kind == Event::Kind::Environment) {
       const EnvironmentStep& step = m_.scenario.environment[event.number];
       const bool is_shared = step.address.space == Address::Space::Shared;
       const unsigned cell =
           is_shared ? step.address.cell : cell_number(event.client, step.address.cell);
       // Who acts on what the cell holds has read it: a CAS that succeeded.
-      if (step.when) operated.answer = *step.when;
-      operated.words.push_back({cell, step.when
-                                          ? Operation{Opcode::CompareSwap, step.becomes, *step.when}
-                                          : Operation{Opcode::Write, step.becomes, 0}});
+      operated.words.push_back({cell,
+                                step.when ? Operation{Opcode::CompareSwap, step.becomes, *step.when}
+                                          : Operation{Opcode::Write, step.becomes, 0},
+                                step.when});
       return operated;
     }
     const auto wanted = event.kind == Event::Kind::Consume ? ReceiverStep::Kind::Consume
@@ -124,39 +141,20 @@ class Judge {
       const bool reads = wanted == ReceiverStep::Kind::Consume;
       for (unsigned cell = step.cell; cell < step.cell + step.count; ++cell)
         operated.words.push_back({cell_number(event.client, cell),
-                                  {reads ? Opcode::Read : Opcode::Write, step.word, 0}});
-      if (reads) operated.answer = step.word;
+                                  {reads ? Opcode::Read : Opcode::Write, step.word, 0},
+                                  reads ? std::optional<Word>(step.word) : std::nullopt});
     }
     return operated;
   }
 
-  /// Places one operation after another that nothing unplaced precedes.
-  bool can_order(const Memory& memory, unsigned placed) {
-    bool is_complete = true;
-    unsigned limit = ~0U;  // the first response among the unplaced
-    for (unsigned i = 0; i < operations_.size(); ++i) {
-      if ((placed >> i & 1U) != 0) continue;
-      if (operations_[i].is_answered || operations_[i].is_certain) is_complete = false;
-      if (operations_[i].is_answered) limit = std::min(limit, operations_[i].last);
-    }
-    if (is_complete && memory == final_memory()) return true;
-    for (unsigned i = 0; i < operations_.size(); ++i) {
-      const Operated& operated = operations_[i];
-      if ((placed >> i & 1U) != 0 || operated.first > limit) continue;
-      if (is_overtaken(i, placed) || is_ruled_out(i)) continue;
-      Memory after = memory;
-      if (apply(operated, after) && can_order(after, placed | 1U << i)) return true;
-    }
-    return false;
-  }
   /// With posting order kept: an operation that its client numbered later is placed already, or a
   /// reuse that waited for a message behind this one.
-  [[nodiscard]] bool is_overtaken(unsigned i, unsigned placed) const {
+  [[nodiscard]] bool is_overtaken(std::size_t i, const FewPlaced& placed) const {
     if (!m_.scenario.keeps_posting_order || owners_[i].kind != Event::Kind::Invoke) return false;
     const auto& early = m_.scenario.before_reuse;
     const bool is_early = operations_[i].is_answered && has(early, owners_[i].number);
-    for (unsigned other = 0; other < owners_.size(); ++other) {
-      if ((placed >> other & 1U) == 0 || owners_[other].client != owners_[i].client) continue;
+    for (std::size_t other = 0; other < owners_.size(); ++other) {
+      if (!placed.has(other) || owners_[other].client != owners_[i].client) continue;
       if (is_early && owners_[other].kind == Event::Kind::Reuse) return true;
       if (owners_[other].kind == Event::Kind::Invoke && owners_[other].number > owners_[i].number)
         return true;
@@ -167,17 +165,9 @@ class Judge {
     return std::find(operations.begin(), operations.end(), number) != operations.end();
   }
   /// Known not to have been executed, by whoever asked before anything answered it.
-  [[nodiscard]] bool is_ruled_out(unsigned i) const {
+  [[nodiscard]] bool is_ruled_out(std::size_t i) const {
     return owners_[i].kind == Event::Kind::Invoke && !operations_[i].is_answered &&
            has(m_.scenario.surely_not, owners_[i].number);
-  }
-  static bool apply(const Operated& operated, Memory& memory) {
-    for (const auto& [cell, operation] : operated.words) {
-      const Executed executed = execute(operation, memory[cell]);
-      if (operated.answer && *operated.answer != executed.result) return false;
-      memory[cell] = executed.memory;
-    }
-    return true;
   }
 
   const Machine& m_;

@@ -8,6 +8,7 @@
 #include "program/signals.hpp"
 #include "program/standard_streams.hpp"
 #include "tools/failover_check/commands.hpp"
+#include "tools/failover_check/history_command.hpp"
 #include "tools/failover_check/late_command.hpp"
 
 namespace {
@@ -191,6 +192,17 @@ CLI::App* add_late(CLI::App& app, LateCommand& command) {
   return sub;
 }
 
+CLI::App* add_history(CLI::App& app, HistoryCommand& command) {
+  CLI::App* sub = app.add_subcommand(
+      "history", "whether what programs asked and were answered is linearizable");
+  sub->add_option("file", command.path, "JSON as docs/failover.md says; - is stdin")->required();
+  sub->footer(
+      "\nOperations that share no cell, nor by others between them, are judged apart.\n"
+      "\nExit status: 0 it is, 1 no order explains some of it, which is printed, 2 bad input, 3 "
+      "too many\norders to search.");
+  return sub;
+}
+
 void add_bench(CLI::App& app, BenchCommand& bench) {
   CLI::App* sub = app.add_subcommand(
       "bench", "measure the explorer; needs spin and gcc, and some minutes of both cores");
@@ -225,6 +237,7 @@ int act(int argc, char** argv) {
   ListCommand classify;
   ImportCommand import;
   LateCommand late;
+  HistoryCommand history;
   BenchCommand bench;
   const CLI::App* explore_sub = add_explore(app, explore);
   const CLI::App* check_sub = add_check(app, check);
@@ -248,6 +261,7 @@ int act(int argc, char** argv) {
   classify_sub->footer(kAdviceFooter);
   const CLI::App* import_sub = add_import(app, import);
   const CLI::App* late_sub = add_late(app, late);
+  const CLI::App* history_sub = add_history(app, history);
   add_bench(app, bench);
   const auto text = program::parse_arguments(app, {argv + 1, argv + argc});
   if (!text) return refuse(text.error().text);
@@ -258,8 +272,8 @@ int act(int argc, char** argv) {
   }
   if (app.get_subcommands().empty())
     return refuse(
-        "no command; explore, check, protocols, policies, classify, import, late and bench are "
-        "accepted");
+        "no command; explore, check, protocols, policies, classify, import, late, history and "
+        "bench are accepted");
 
   program::heed_stop_signals(stop_asked);
   if (explore_sub->parsed()) return run_explore(explore, io);
@@ -269,6 +283,7 @@ int act(int argc, char** argv) {
   if (classify_sub->parsed()) return run_classify(classify, io);
   if (import_sub->parsed()) return run_import(import, io);
   if (late_sub->parsed()) return run_late(late, io);
+  if (history_sub->parsed()) return run_history(history, io);
   return run_bench(bench, io);
 }
 
