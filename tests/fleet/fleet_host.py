@@ -6,6 +6,7 @@ Everything that clients and operators hear is held against what the hardware see
 """
 
 import collections
+import math
 import os
 import random
 import signal
@@ -61,14 +62,28 @@ class History:
         self.add(who, "WRONG", text=text)
 
 
+class Seen:
+    """Of one lease, with times of CLOCK_MONOTONIC, for whoever judges the whole."""
+
+    def __init__(self, asked_s):
+        self.asked_s = asked_s
+        self.told_s = None
+        self.over = []    # (by what, when told)
+        self.listed = []  # as held, (asked, answered)
+
+
 class FleetBook(Book):
-    """Also knows which of its leases were asked for before a fence that has been answered."""
+    """Also knows which of its leases were asked for before a fence that has been answered, and when
+    what was told of each."""
 
     def __init__(self, rig, history, who):
         super().__init__(rig)
         self.history, self.who = history, who
         self.lock = threading.RLock()
         self.fenced_below = 0  # tags: whatever was asked for before has ended
+        self.seen = {}         # by tag
+        self.names = {}        # to the tag
+        self.fences = []       # (tags below it, when it was answered)
 
     def new_life(self):
         with self.lock:
@@ -77,6 +92,8 @@ class FleetBook(Book):
     def granted(self, tag, qpn, psn, lease):
         with self.lock:
             self.history.add(self.who, "granted", tag=tag, id=lease.id, epoch=lease.epoch)
+            self.seen[tag].told_s = time.monotonic()
+            self.names[lease.id, lease.epoch] = tag
             super().granted(tag, qpn, psn, lease)
             if tag < self.fenced_below:  # sent before and read now, or granted after the answer
                 self.rig.ask(f"end {tag} 1")
@@ -84,13 +101,22 @@ class FleetBook(Book):
     def ended(self, name, outcome, memory):
         with self.lock:
             self.history.add(self.who, "ended", id=name[0], epoch=name[1], outcome=outcome)
+            if name in self.names and not self.seen[self.names[name]].over:
+                self.seen[self.names[name]].over.append(("outcome of", time.monotonic()))
             super().ended(name, outcome, memory)
 
-    def answered(self, below, answer):
+    def listed(self, names, asked_s, answered_s):
+        """These were, as held."""
+        with self.lock:
+            for name in names & self.names.keys():
+                self.seen[self.names[name]].listed.append((asked_s, answered_s))
+
+    def answered(self, below, answer, at_s):
         """A fence that was asked for when `below` was the next tag has this answer: no byte of
         what is older changes from now on. The names that nothing may be left of."""
         with self.lock:
             self.fenced_below = max(self.fenced_below, below)
+            self.fences.append((below, at_s))
             older = {name: told for name, told in self.leases.items()
                      if told.tag is not None and told.tag < below}
             for name, told in older.items():
@@ -104,10 +130,21 @@ class FleetCrowd(Crowd):
     alloc_refusals = (*ALLOC_REFUSALS, UNAVAILABLE)
 
     def send(self, member, op, body, about=None):
+        if op == wire.ALLOC and about is not None:
+            self.book.seen[about[0]] = Seen(time.monotonic())
         if op in (wire.ALLOC, wire.REVOKE):
             self.book.history.add(self.book.who, "alloc" if op == wire.ALLOC else "revoke",
                                   about=about)
         super().send(member, op, body, about)
+
+
+def moments(line):
+    """Of each tag, in seconds, in the order of time."""
+    found = collections.defaultdict(list)
+    numbers = line.split()[1:]
+    for tag, ns in zip(numbers[::2], numbers[1::2]):
+        found[int(tag)].append(int(ns) / 1e9)
+    return found
 
 
 class Host:
@@ -250,13 +287,15 @@ class Host:
     def next_tag(self):
         return self.book.next_tag
 
-    def answered(self, below, answer):
-        gone = self.book.answered(below, answer)
+    def answered(self, below, answer, at_s):
+        gone = self.book.answered(below, answer, at_s)
+        asked_s = time.monotonic()
         try:  # who is not there, or is stopped, says nothing
             with wire.Client(self.node.socket, deadline_s=5) as client:
                 listed = {(row.id, row.epoch) for row in client.list() if row.state == ACTIVE}
         except (HungUp, OSError):
             return
+        self.book.listed(listed, asked_s, time.monotonic())
         for name in listed & gone:
             self.history.violation(self.name, f"{name} is held after its fence was answered")
 
@@ -268,7 +307,22 @@ class Host:
         except (HungUp, OSError, wire.Refused):
             return False
 
-    def close(self):
+    def add_operations(self, operations):
+        """Of every lease that was granted; after the end, before the hardware is gone."""
+        landed, refused = (moments(self.rig.ask(f"moments {what}"))
+                           for what in ("landed", "refused"))
+        fences, soonest = sorted(self.book.fences, reverse=True), math.inf
+        for tag, seen in sorted(self.book.seen.items(), reverse=True):
+            while fences and fences[0][0] > tag:
+                soonest = min(soonest, fences.pop(0)[1])
+            if seen.told_s is None:
+                continue
+            if soonest < math.inf:
+                seen.over.append(("fence of", soonest))
+            operations.add_lease(f"{self.name}/{tag}", seen, landed.get(tag, []),
+                                 refused.get(tag, []))
+
+    def close(self, operations):
         self.is_over.set()
         for each in self.threads:
             each.join(DEADLINE_S)
@@ -277,6 +331,7 @@ class Host:
             self.node.end(signal.SIGKILL)
         for wrong in self.book.wrong:
             self.history.violation(self.name, wrong)
+        self.add_operations(operations)
         report = self.rig.report()
         if report.wrong:
             self.history.violation(self.name, f"the hardware saw: {report.wrong}")

@@ -3,12 +3,12 @@
 stopped and cut off, members of etcd go or are cut apart, and operators fence the tenant: in the
 manner of Jepsen.
 
-    random_run.py LEASED LEASECTL CRASH_RIG FOLDER_OF_LEASE_SERVER
+    random_run.py LEASED LEASECTL CRASH_RIG FAILOVER_CHECK FOLDER_OF_LEASE_SERVER
                   [--seed N] [--seconds N] [--members 1|3] [--clients N] [--history FILE] [--plan]
 
 What is done, to whom and when, is a function of the seed (--plan prints it and runs nothing); what
 comes of it is not. Everything that was asked, answered and done goes to --history, a line of JSON
-each. Status 0: nothing was wrong. 1: something was; each is a line. 2: an argument.
+each; what of it is operations on epochs and regions `failover-check history` judges. Status 0: nothing was wrong. 1: something was; each is a line. 2: an argument.
 """
 
 import argparse
@@ -35,7 +35,7 @@ TENANT = os.getuid()  # as leased has it without a configuration
 # one that nobody hears, and ways that take their time.
 PARTITIONS = ("minority", "leader", "deaf", "dumb", "slow")
 Fault = collections.namedtuple("Fault", "at what target lasts which")
-Programs = collections.namedtuple("Programs", "leased leasectl rig")
+Programs = collections.namedtuple("Programs", "leased leasectl rig judge")
 
 
 def plan(seed, seconds, members):
@@ -147,40 +147,30 @@ class Fences:
             stderr=subprocess.PIPE)
         self.running.append(process)
         said, why = process.communicate()
+        answered = time.monotonic()
         self.running.remove(process)
         self.history.add(who, "fence answered", status=process.returncode, why=why.strip())
         lines = [json.loads(line) for line in said.splitlines()]
         if process.returncode < 0 or not lines:
             return
         *nodes, whole = lines
-        self.epochs.append((asked, time.monotonic(), whole["epoch"]))
+        self.epochs.append((asked, answered, whole["epoch"]))
         by_name = {host.name: host for host in self.hosts}
         for each in nodes:
             self.answers[each["answer"]] += 1
             self.history.add(who, "answer", node=each["node"], answer=each["answer"],
                              epoch=whole["epoch"], remark=each["remark"])
             if each["answer"] != "Unreachable":
-                by_name[each["node"]].answered(below[each["node"]], each["answer"])
+                by_name[each["node"]].answered(below[each["node"]], each["answer"], answered)
 
     def kill_one(self):
         for process in self.running[:1]:
             process.kill()
 
-    def check_epochs(self):
-        """A register that every fence raises: a fence that was answered before another was asked
-        for has the lower epoch, and no two have one. That is all that linearizability asks of it,
-        for each of the fences both raises it and is told what it raised it to."""
-        for one, other in itertools.permutations(self.epochs, 2):
-            if one[1] < other[0] and one[2] >= other[2]:
-                self.history.violation("etcd", f"epoch {one[2]} was answered before {other[2]} "
-                                       "was asked for")
-        if len({epoch for _, _, epoch in self.epochs}) != len(self.epochs):
-            self.history.violation("etcd", "two fences have one epoch")
-
 
 class Run:
     def __init__(self, programs, folder, options):
-        self.options = options
+        self.programs, self.folder, self.options = programs, folder, options
         self.history = History()
         self.etcd = Etcd(folder / "etcd", options.members, self.history)
         self.hosts = [Host(programs, folder, self.etcd, f"node-{i}", options.seed, promise,
@@ -188,6 +178,7 @@ class Run:
         self.fences = Fences(programs.leasectl, self.etcd, self.hosts, self.history)
         self.later = []  # (when, what)
         self.faults = collections.Counter()
+        self.judged = 0
 
     def run(self):
         for host in self.hosts:
@@ -266,9 +257,13 @@ class Run:
         """What the hardware saw."""
         for process in list(self.fences.running):
             process.kill()
-        reports = [host.close() for host in self.hosts]
+        operations = Operations()
+        reports = [host.close(operations) for host in self.hosts]
         self.etcd.cluster.kill()
-        self.fences.check_epochs()
+        operations.add_epochs(self.fences.epochs)
+        self.judged = len(operations.rows)
+        for each in operations.judge(self.programs.judge, self.folder / "operations.json"):
+            self.history.violation("judge", each)
         for one, other in itertools.combinations(self.hosts, 2):
             if one.book.all & other.book.all:
                 self.history.violation(one.name, f"{other.name} has given a name of its own")
@@ -283,7 +278,7 @@ class Run:
               f"{sum(host.lives for host in self.hosts)} lives of servers, "
               f"{counts['watchdog']} ended by the watchdog")
         print(f"  {len(self.fences.epochs)} fences answered: {dict(self.fences.answers)}; "
-              f"done: {dict(self.faults)}")
+              f"done: {dict(self.faults)}; {self.judged} operations judged")
         for each in self.history.wrong:
             print(f"WRONG: {each}")
 
@@ -308,7 +303,7 @@ def main(options, programs):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("leased", "leasectl", "rig", "folder"):
+    for name in ("leased", "leasectl", "rig", "judge", "folder"):
         parser.add_argument(name)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=30)
@@ -327,4 +322,6 @@ if __name__ == "__main__":
     from fleet_host import DEADLINE_S, History, Host
     from fleet_node import wait_for
     from network import Network, both
-    sys.exit(main(ARGUMENTS, Programs(ARGUMENTS.leased, ARGUMENTS.leasectl, ARGUMENTS.rig)))
+    from operations import Operations
+    sys.exit(main(ARGUMENTS, Programs(ARGUMENTS.leased, ARGUMENTS.leasectl, ARGUMENTS.rig,
+                                      ARGUMENTS.judge)))

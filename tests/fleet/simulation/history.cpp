@@ -58,6 +58,7 @@ class Fleet {
     mend();
     world_.run_until(began_ns + kFaultsNs + kMendNs);
     check_that_all_get_on();
+    judge_.judge_the_whole();
   }
   [[nodiscard]] const Judge::Counts& counts() const noexcept { return judge_.counts(); }
 

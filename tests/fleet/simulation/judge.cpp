@@ -19,12 +19,17 @@ void Judge::asked(std::size_t node, std::uint64_t incarnation) {
 
 void Judge::begins(std::size_t node, const HardwareLease& lease) {
   hardware_.at(node)[lease.id] = lease;
+  const std::string name = name_of(node, lease.id);
+  for (const Answered& each : all_answered_[{node, lease.tenant}])
+    if (each.is_above(lease)) operations_.over(name, lease.asked_ns, each.told_ns);
+  operations_.begins(name, world_.now_ns());
   check(node, lease, "is granted by the hardware");
   check_quota(lease.tenant);
 }
 
 void Judge::told(std::size_t node, const HardwareLease& lease) {
   ++counts_.granted;
+  operations_.told(name_of(node, lease.id), world_.now_ns());
   check(node, lease, "is told to its client");
 }
 
@@ -32,12 +37,32 @@ void Judge::check(std::size_t node, const HardwareLease& lease, const char* what
   const auto at = answered_.find({node, lease.tenant});
   if (at == answered_.end()) return;
   const Answered& answered = at->second;
-  if (lease.asked_ns >= answered.raised_ns && lease.epoch >= answered.epoch) return;
-  if (lease.is_unproved && answered.lets_unproved_be) return;
+  if (!answered.is_above(lease)) return;
   world_.violation(fmt::format(
       "node-{}: lease {} of tenant {}, of epoch {} and asked for {}, {}; fence {} is answered",
       node, lease.id, lease.tenant, lease.epoch,
       lease.asked_ns < answered.raised_ns ? "before" : "after", what, answered.epoch));
+}
+
+void Judge::ends(std::size_t node, std::uint64_t id) {
+  if (hardware_.at(node).erase(id) != 0) operations_.lands(name_of(node, id), world_.now_ns());
+}
+
+void Judge::reset(std::size_t node) {
+  for (const auto& [id, lease] : hardware_.at(node))
+    operations_.lands(name_of(node, id), world_.now_ns());
+  hardware_.at(node).clear();
+}
+
+void Judge::judge_the_whole() {
+  for (std::size_t node = 0; node < hardware_.size(); ++node)
+    for (const auto& [id, lease] : hardware_[node])
+      operations_.lands(name_of(node, id), world_.now_ns());
+  for (const std::string& each : operations_.wrong()) world_.violation(each);
+}
+
+std::string Judge::name_of(std::size_t node, std::uint64_t lease) {
+  return fmt::format("node-{}/{}", node, lease);
 }
 
 /// Quotas are only ever raised here, so the one that is there now is the most that there was.
@@ -62,6 +87,7 @@ void Judge::raised(std::uint64_t asked_ns, std::uint64_t tenant, std::uint64_t e
     if (each.epoch == epoch || (each.answered_ns < asked_ns && each.epoch > epoch))
       world_.violation(
           fmt::format("tenant {} has epoch {} after epoch {}", tenant, epoch, each.epoch));
+  operations_.raised(tenant, epoch, asked_ns, world_.now_ns());
   raised_[tenant].push_back({.asked_ns = asked_ns, .answered_ns = world_.now_ns(), .epoch = epoch});
 }
 
@@ -72,12 +98,18 @@ void Judge::answered(std::size_t node, std::uint64_t tenant, std::uint64_t epoch
                          static_cast<int>(standing)));
   if (standing == Standing::Unreachable) return;
   const std::uint64_t raised_ns = cluster_.ns_of(epoch);
+  const Answered now{.epoch = epoch,
+                     .raised_ns = raised_ns,
+                     .lets_unproved_be = standing == Standing::Fenced,
+                     .told_ns = world_.now_ns()};
+  all_answered_[{node, tenant}].push_back(now);
   Answered& answered = answered_[{node, tenant}];
-  if (raised_ns >= answered.raised_ns)
-    answered = {
-        .epoch = epoch, .raised_ns = raised_ns, .lets_unproved_be = standing == Standing::Fenced};
-  for (const auto& [id, lease] : hardware_.at(node))
-    if (lease.tenant == tenant) check(node, lease, "may be written into");
+  if (raised_ns >= answered.raised_ns) answered = now;
+  for (const auto& [id, lease] : hardware_.at(node)) {
+    if (lease.tenant != tenant) continue;
+    if (now.is_above(lease)) operations_.over(name_of(node, id), lease.asked_ns, now.told_ns);
+    check(node, lease, "may be written into");
+  }
 }
 
 void Judge::Counts::add(const Counts& other) {

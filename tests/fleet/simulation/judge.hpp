@@ -16,6 +16,7 @@
 
 #include "fleet/revocation.hpp"
 #include "tests/fleet/simulation/cluster.hpp"
+#include "tests/fleet/simulation/operations.hpp"
 #include "tests/fleet/simulation/world.hpp"
 
 namespace portcullis::fleet::simulation {
@@ -45,13 +46,16 @@ class Judge {
   /// Its client has been told of it.
   void told(std::size_t node, const HardwareLease& lease);
   /// From now on it may not.
-  void ends(std::size_t node, std::uint64_t id) { hardware_.at(node).erase(id); }
-  void reset(std::size_t node) { hardware_.at(node).clear(); }
+  void ends(std::size_t node, std::uint64_t id);
+  void reset(std::size_t node);
 
   /// A fence that was asked for then has been raised.
   void raised(std::uint64_t asked_ns, std::uint64_t tenant, std::uint64_t epoch);
   /// What whoever asked for it is told of a node.
   void answered(std::size_t node, std::uint64_t tenant, std::uint64_t epoch, Standing standing);
+
+  /// Whether the whole, as operations on epochs and regions, is linearizable.
+  void judge_the_whole();
 
   struct Counts {
     std::uint64_t granted = 0;
@@ -68,6 +72,12 @@ class Judge {
     std::uint64_t epoch = 0;
     std::uint64_t raised_ns = 0;  // what was asked for before is over
     bool lets_unproved_be = false;
+    std::uint64_t told_ns = 0;
+
+    [[nodiscard]] bool is_above(const HardwareLease& lease) const noexcept {
+      return (lease.asked_ns < raised_ns || lease.epoch < epoch) &&
+             !(lease.is_unproved && lets_unproved_be);
+    }
   };
   struct Raised {
     std::uint64_t asked_ns = 0;
@@ -76,12 +86,15 @@ class Judge {
   };
   void check(std::size_t node, const HardwareLease& lease, const char* what);
   void check_quota(std::uint64_t tenant);
+  static std::string name_of(std::size_t node, std::uint64_t lease);
 
   World& world_;
   Cluster& cluster_;
   std::vector<Hardware> hardware_;
   std::map<std::pair<std::size_t, std::uint64_t>, Answered> answered_;  // by node and tenant
-  std::map<std::uint64_t, std::vector<Raised>> raised_;                 // by tenant
+  std::map<std::pair<std::size_t, std::uint64_t>, std::vector<Answered>> all_answered_;
+  Operations operations_;
+  std::map<std::uint64_t, std::vector<Raised>> raised_;  // by tenant
   Counts counts_;
 };
 

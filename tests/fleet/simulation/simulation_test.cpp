@@ -11,13 +11,16 @@
 
 #include "fleet/base64.hpp"
 #include "tests/fleet/simulation/history.hpp"
+#include "tests/fleet/simulation/operations.hpp"
 
 namespace portcullis::fleet::simulation {
 namespace {
 
 using nlohmann::json;
 using testing::Each;
+using testing::ElementsAre;
 using testing::Gt;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
@@ -56,6 +59,44 @@ TEST_F(SimulationTest, SomeHistories_HaveEveryAnswer) {
 
 /// Not a mutant of the code, but of what it is given: time by a clock that can be set.
 TEST_F(SimulationTest, ClocksThatAreSet_AreFound) { EXPECT_TRUE(first_violated(100)); }
+
+// ---- What failover's judge is given ------------------------------------------------------------
+
+TEST(OperationsTest, WritesUntilTheAnswer_AreLinearizable) {
+  Operations operations;
+  operations.begins("a", 10);
+  operations.told("a", 11);
+  operations.lands("a", 20);
+  operations.over("a", 5, 20);
+
+  EXPECT_THAT(operations.wrong(), IsEmpty());
+}
+
+TEST(OperationsTest, WriteAfterTheAnswer_IsFound) {
+  Operations operations;
+  operations.begins("a", 10);
+  operations.over("a", 5, 20);
+  operations.lands("a", 21);
+
+  EXPECT_THAT(operations.wrong(), ElementsAre(HasSubstr("then WRITE into a")));
+}
+
+TEST(OperationsTest, GrantAfterTheAnswer_IsFound) {
+  Operations operations;
+  operations.over("a", 5, 9);
+  operations.begins("a", 10);
+
+  EXPECT_THAT(operations.wrong(), ElementsAre(HasSubstr("held a")));
+}
+
+TEST(OperationsTest, LaterFenceOfALowerEpoch_IsFound) {
+  Operations operations;
+  operations.raised(7, 9, 1, 2);
+  operations.raised(7, 8, 3, 4);
+  operations.raised(6, 5, 3, 4);
+
+  EXPECT_THAT(operations.wrong(), ElementsAre(HasSubstr("epoch 7")));
+}
 
 // ---- What is kept ------------------------------------------------------------------------------
 

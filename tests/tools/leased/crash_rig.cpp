@@ -10,6 +10,7 @@
 //   meet TAG NONCE                                        it is challenged to write that (hex.)
 //   end TAG PROVED                                        its outcome was told
 //   landed TAG                                            how many of its WRITEs changed memory
+//   moments landed, moments refused                       TAG NS of each such WRITE
 //   report                                                counts, then what was wrong, `; ` between
 #include <array>
 #include <atomic>
@@ -22,6 +23,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "model/hca_server/serve.hpp"
 #include "tests/tools/leased/writers.hpp"
@@ -30,6 +32,7 @@ namespace {
 
 using portcullis::testing::Addresses;
 using portcullis::testing::Judge;
+using portcullis::testing::Moment;
 using portcullis::testing::Target;
 using portcullis::testing::Writers;
 namespace model = portcullis::model;
@@ -49,6 +52,13 @@ std::string report_of(const Writers& writers, const Judge& judge) {
   text << writers.sent() << ' ' << report.landed << ' ' << report.landed_orphaned << ' '
        << report.owners << ' ' << report.resets << ' ';
   for (const std::string& wrong : report.wrong) text << wrong << "; ";
+  return text.str();
+}
+
+std::string text_of(const std::vector<Moment>& moments) {
+  std::ostringstream text;
+  text << moments.size();
+  for (const Moment& each : moments) text << ' ' << each.tag << ' ' << each.ns;
   return text.str();
 }
 
@@ -82,6 +92,9 @@ std::string answer(const std::string& line, Writers& writers, Judge& judge) {
   } else if (what == "landed") {
     words >> tag;
     return std::to_string(judge.landed_of(tag));
+  } else if (what == "moments") {
+    words >> what;
+    return text_of(what == "refused" ? writers.refused() : judge.landed());
   } else if (what == "report") {
     return report_of(writers, judge);
   }

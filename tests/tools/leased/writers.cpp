@@ -67,6 +67,11 @@ std::uint64_t Writers::sent() const {
   return sent_;
 }
 
+std::vector<Moment> Writers::refused() const {
+  const std::lock_guard one(mutex_);
+  return refused_;
+}
+
 std::optional<std::size_t> Writers::receive(std::span<std::byte> frame) {
   const std::lock_guard one(mutex_);
   const std::uint64_t now_ns = Clock::wall().now_ns();
@@ -114,6 +119,9 @@ bool Writers::send(std::span<const std::byte> frame) {
       writer.acknowledged = psn_add(packet->psn, 1);
     } else if (packet->syndrome == model::syndrome::kNakPsnSequenceError) {
       writer.next = writer.acknowledged = packet->psn;
+    } else if (packet->syndrome == model::syndrome::kNakRemoteAccessError &&
+               !std::exchange(writer.is_refused, true)) {
+      refused_.push_back({.tag = writer.target.tag, .ns = Clock::wall().now_ns()});
     }
   }
   return true;
@@ -134,6 +142,7 @@ void Judge::on_dma(std::span<const std::byte> memory, bool is_write) noexcept {
   const std::string who = "client " + std::to_string(payload.tag);
   const auto found = leases_.find(payload.tag);
   if (found == leases_.end()) return note(who + ": a WRITE landed before its grant was told");
+  landed_.push_back({.tag = payload.tag, .ns = Clock::wall().now_ns()});
   Lease& lease = found->second;
   ++lease.landed;
   if (lease.has_ended) note(who + ": a byte changed after " + lease.how);
@@ -184,6 +193,11 @@ void Judge::owner(bool is_there) {
 Judge::Report Judge::report() const {
   const std::lock_guard one(mutex_);
   return report_;
+}
+
+std::vector<Moment> Judge::landed() const {
+  const std::lock_guard one(mutex_);
+  return landed_;
 }
 
 std::uint64_t Judge::landed_of(std::uint64_t tag) const {

@@ -24,6 +24,12 @@
 
 namespace portcullis::testing {
 
+/// What became of a WRITE of a lease's client, and when, by CLOCK_MONOTONIC.
+struct Moment {
+  std::uint64_t tag = 0;
+  std::uint64_t ns = 0;
+};
+
 /// What a lease's client was told.
 struct Target {
   std::uint64_t tag = 0;      // of this client, never another's
@@ -53,6 +59,8 @@ class Writers final : public model::FrameChannel {
   /// From now on that client writes `nonce` into its region's first word, again and again.
   void meet(std::uint64_t tag, std::uint64_t nonce);
   [[nodiscard]] std::uint64_t sent() const;
+  /// Of each client the first time that the responder said it may not.
+  [[nodiscard]] std::vector<Moment> refused() const;
 
   // The wire.
   [[nodiscard]] int fd() const noexcept override { return -1; }
@@ -67,6 +75,7 @@ class Writers final : public model::FrameChannel {
     std::uint32_t acknowledged = 0;  // every PSN before it
     std::uint64_t asked_ns = 0;      // when it went on last
     std::uint64_t nonce = 0;         // as memory has it; 0: nothing is asked for
+    bool is_refused = false;
   };
   std::size_t build(Writer& writer, std::span<std::byte> frame) const;
 
@@ -76,6 +85,7 @@ class Writers final : public model::FrameChannel {
   std::size_t turn_ = 0;
   std::uint64_t sent_ = 0;
   std::uint64_t last_ns_ = 0;
+  std::vector<Moment> refused_;
 };
 
 /// Sees every DMA of the device, and what of it may not be: a byte that a client changed after the
@@ -103,6 +113,8 @@ class Judge final : public model::DmaObserver {
   [[nodiscard]] Report report() const;
   /// WRITEs of one client so far.
   [[nodiscard]] std::uint64_t landed_of(std::uint64_t tag) const;
+  /// Each WRITE that landed.
+  [[nodiscard]] std::vector<Moment> landed() const;
 
  private:
   struct Lease {
@@ -115,6 +127,7 @@ class Judge final : public model::DmaObserver {
 
   mutable std::mutex mutex_;
   Report report_;
+  std::vector<Moment> landed_;
   bool is_owned_ = false;
   std::map<std::uint64_t, Lease> leases_;
   std::map<std::uintptr_t, std::uint64_t> pages_;  // to the tag that has them
