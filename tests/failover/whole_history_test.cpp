@@ -165,8 +165,8 @@ TEST(HistoryCommand, LinearizableFile_HasStatusZero) {
 }
 
 TEST(HistoryCommand, FileThatIsNot_HasStatusOneAndSaysWhere) {
-  const Ran ran = run_history(file_of(operation("w", "1", "2", kWriteOne) + "," +
-                                      operation("r", "3", "4", kReadNone)));
+  const Ran ran = run_history(
+      file_of(operation("w", "1", "2", kWriteOne) + "," + operation("r", "3", "4", kReadNone)));
   EXPECT_EQ(ran.status, 1);
   EXPECT_THAT(ran.out,
               HasSubstr("not linearizable: a: 1 of 2 operations can be ordered; then one of: r"));

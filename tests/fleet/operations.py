@@ -3,9 +3,10 @@
 and of each lease whether its region is held, and its bytes.
 
 An epoch is raised from the one below it to its own, by one fence, between when that was asked for
-and answered. A region is held from its grant on, and over when its end was told, or a fence answered of
-its node that was asked for later than the lease. A WRITE that lands, when it does, finds it held
-and changes its bytes; one that is refused finds it over. Times are of CLOCK_MONOTONIC.
+and answered. A region is held from its grant on, and over when its end was told, or a fence
+answered of its node that was asked for later than the lease. A WRITE that lands, when it does,
+finds it held and changes its bytes; one that is refused finds it over. Times are of
+CLOCK_MONOTONIC.
 """
 
 import json

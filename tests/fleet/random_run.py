@@ -8,7 +8,8 @@ manner of Jepsen.
 
 What is done, to whom and when, is a function of the seed (--plan prints it and runs nothing); what
 comes of it is not. Everything that was asked, answered and done goes to --history, a line of JSON
-each; what of it is operations on epochs and regions `failover-check history` judges. Status 0: nothing was wrong. 1: something was; each is a line. 2: an argument.
+each; what of it is operations on epochs and regions, `failover-check history` judges. Status 0:
+nothing was wrong. 1: something was; each is a line. 2: an argument.
 """
 
 import argparse

@@ -214,21 +214,24 @@ void add_bench(CLI::App& app, BenchCommand& bench) {
   sub->add_flag("--json", bench.is_json, "a JSON array on standard output");
 }
 
+constexpr const char* kExamples =
+    "EXAMPLES\n"
+    "  failover-check explore blind-fadd                  why an FADD must not be reposted\n"
+    "  failover-check explore lease --environment reuse   how a fence makes a WRITE repostable\n"
+    "  failover-check check mine.json                     a protocol of your own\n"
+    "  failover-check protocols --late 0                  the table, with a perfect timer\n"
+    "  failover-check policies fadd-quiet                 every decision table is wrong\n"
+    "  failover-check classify dump.json                  advice for a send queue\n"
+    "  failover-check history h.json                      what programs asked and were answered\n"
+    "Ctrl-C stops an exploration and prints what was reached; a second one ends at once.";
+
 int act(int argc, char** argv) {
   CLI::App app{
       "Which RDMA operations may be posted again after a timeout, a fence or a NIC failure?\n"
       "Decided by exploring every run of small models; a refutation comes with a shortest run.",
       "failover-check"};
   app.require_subcommand(0, 1);  // a wrong one is named; none is told below
-  app.footer(
-      "EXAMPLES\n"
-      "  failover-check explore blind-fadd                  why an FADD must not be reposted\n"
-      "  failover-check explore lease --environment reuse   how a fence makes a WRITE repostable\n"
-      "  failover-check check mine.json                     a protocol of your own\n"
-      "  failover-check protocols --late 0                  the table, with a perfect timer\n"
-      "  failover-check policies fadd-quiet                 every decision table is wrong\n"
-      "  failover-check classify dump.json                  advice for a send queue\n"
-      "Ctrl-C stops an exploration and prints what was reached; a second one ends at once.");
+  app.footer(kExamples);
   ExploreCommand explore;
   ExploreCommand check;
   check.search.environment.clear();
