@@ -63,7 +63,7 @@ bool is_old_token(const Transport::Response& response) {
 /// listed it has to say which of them is meant.
 bool is_worth_another(const Error& error) noexcept {
   return error.code != Errc::CommandFailed && error.code != Errc::NotFound &&
-         error.code != Errc::DeviceFailed;
+         error.code != Errc::DeviceFailed && error.code != Errc::OutOfResources;
 }
 
 }  // namespace
@@ -174,6 +174,9 @@ Result<std::string> Etcd::ask_here(const char* path, const std::string& body) {
   const std::string text = said_of(response);
   if (why.code == kNotFound) return fail(Errc::NotFound, text);
   if (why.code == kDeadlineExceeded) return fail(Errc::Timeout, text);
+  // rpctypes.ErrGRPCTooManyOps, which has no code of its own.
+  if (why.text.ends_with("too many operations in txn request"))
+    return fail(Errc::OutOfResources, text);
   // Whoever is no etcd 3.4 answers without a code.
   const bool is_elsewhere = why.code == kUnavailable || why.code == kUnauthenticated ||
                             why.code == 0 || response.status >= 500 || is_old_token(response);
@@ -230,12 +233,28 @@ Result<std::vector<std::string>> Etcd::compare_endpoints(std::uint64_t most_ms) 
   return silent;
 }
 
+/// It would be taken for all that there is.
+tl::unexpected<Error> Etcd::less_than_asked() const {
+  return fail(Errc::Malformed,
+              fmt::format("etcd {}: it does not have all that was asked for", endpoint()));
+}
+
 Result<RangeAnswer> Etcd::range(const Range& what) {
-  return ask<RangeAnswer>("/v3/kv/range", json_of(what), read_range, true);
+  auto answer = ask<RangeAnswer>("/v3/kv/range", json_of(what), read_range, true);
+  if (answer && answer->has_more && what.limit == 0) return less_than_asked();
+  return answer;
 }
 
 Result<TxnAnswer> Etcd::txn(const Txn& what) {
-  return ask<TxnAnswer>("/v3/kv/txn", json_of(what), read_txn, true);
+  auto answer = ask<TxnAnswer>("/v3/kv/txn", json_of(what), read_txn, true);
+  if (!answer) return answer;
+  const auto& done = answer->has_succeeded ? what.success : what.failure;
+  for (std::size_t i = 0; i < std::min(done.size(), answer->has_more.size()); ++i) {
+    const auto* range = std::get_if<Range>(&done[i]);
+    const bool has_limit = range != nullptr && range->limit != 0;
+    if (answer->has_more[i] && !has_limit) return less_than_asked();
+  }
+  return answer;
 }
 
 Result<LeaseAnswer> Etcd::grant_lease(std::uint64_t ttl_s) {

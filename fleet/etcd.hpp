@@ -63,6 +63,8 @@ class Etcd {
 
   // Each names the endpoints and what is the matter with them. Timeout and System: none has
   // answered, and what was asked for may still happen; CommandFailed: etcd has refused it;
+  // OutOfResources: a transaction has more operations than etcd takes; Malformed: it has found less
+  // than was asked for;
   // DeviceFailed: it is another cluster, or its store has gone back.
   [[nodiscard]] Result<RangeAnswer> range(const Range& what);
   [[nodiscard]] Result<TxnAnswer> txn(const Txn& what);
@@ -94,6 +96,7 @@ class Etcd {
   [[nodiscard]] Result<Transport::Response> post_here(const char* path, const std::string& body);
   [[nodiscard]] Result<RangeAnswer> ask_endpoint(std::size_t index, const Range& what);
   [[nodiscard]] Result<void> authenticate();
+  [[nodiscard]] tl::unexpected<Error> less_than_asked() const;
   [[nodiscard]] Result<void> check_header(const Header& header, bool is_linearizable);
   [[nodiscard]] const std::string& endpoint() const { return options_.endpoints[current_]; }
 

@@ -19,6 +19,7 @@ json of(const Range& range) {
   if (!range.end.empty()) body["range_end"] = to_base64(range.end);
   if (range.min_mod_revision != 0)
     body["min_mod_revision"] = std::to_string(range.min_mod_revision);
+  if (range.limit != 0) body["limit"] = std::to_string(range.limit);
   return body;
 }
 
@@ -113,8 +114,6 @@ Result<std::vector<json>> items(const json& object, const char* key) {
 }
 
 Result<std::vector<KeyValue>> entries(const json& object) {
-  // Fewer than there are would be taken for all of them.
-  if (flag(object, "more")) return malformed("it does not have all that was asked for");
   PORTCULLIS_TRY_ASSIGN(const auto all, items(object, "kvs"));
   std::vector<KeyValue> found;
   for (const json& each : all) {
@@ -201,6 +200,7 @@ Result<RangeAnswer> read_range(std::string_view json_text) {
   RangeAnswer answer;
   PORTCULLIS_TRY_ASSIGN(answer.header, header(parsed));
   PORTCULLIS_TRY_ASSIGN(answer.found, entries(parsed));
+  answer.has_more = flag(parsed, "more");
   return answer;
 }
 
@@ -212,9 +212,11 @@ Result<TxnAnswer> read_txn(std::string_view json_text) {
   PORTCULLIS_TRY_ASSIGN(const auto responses, items(parsed, "responses"));
   for (const json& each : responses) {
     auto& found = answer.found.emplace_back();
+    answer.has_more.push_back(false);
     const auto range = each.is_object() ? each.find("response_range") : each.end();
     if (!each.is_object() || range == each.end()) continue;
     PORTCULLIS_TRY_ASSIGN(found, entries(*range));
+    answer.has_more.back() = flag(*range, "more");
   }
   return answer;
 }

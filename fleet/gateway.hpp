@@ -33,6 +33,7 @@ struct Range {
   std::string key = {};
   std::string end = {};                // empty: that key alone
   std::uint64_t min_mod_revision = 0;  // keys that have changed since, if it is not 0
+  std::uint64_t limit = 0;             // at most so many, in the order of keys; 0: all
 };
 struct Put {
   std::string key = {};
@@ -63,11 +64,13 @@ struct Txn {
 struct RangeAnswer {
   Header header;
   std::vector<KeyValue> found = {};
+  bool has_more = false;  // beyond the limit
 };
 struct TxnAnswer {
   Header header;
   bool has_succeeded = false;
   std::vector<std::vector<KeyValue>> found = {};  // of each operation that was done; none of a put
+  std::vector<bool> has_more = {};                // of each of these
 };
 struct LeaseAnswer {
   Header header;

@@ -13,6 +13,9 @@ namespace {
 
 /// In one transaction: etcd takes 128 operations unless it is told otherwise.
 constexpr std::size_t kMostOutcomes = 64;
+/// Entries that one request reads: each has its own deadline, however many tenants were ever
+/// fenced.
+constexpr std::uint64_t kPage = 5'000;
 constexpr std::uint64_t kTryAgainNs = 500 * kNsPerMs;
 /// For whoever does not answer which cluster it is of.
 constexpr std::uint64_t kCompareMs = 500;
@@ -105,19 +108,21 @@ Result<void> Node::join() {
   PORTCULLIS_TRY_ASSIGN(const auto member_revision, free_member_revision());
   // One that does not answer now is looked at when it does.
   PORTCULLIS_TRY(etcd_->compare_endpoints(kCompareMs));
-  const std::uint64_t asked_ns = now_ns();
+  kept_ns_ = now_ns();
   PORTCULLIS_TRY_ASSIGN(const auto lease, etcd_->grant_lease(options_.ttl_s));
   lease_ = lease.id;
+  kept_ttl_s_ = lease.ttl_s;
   PORTCULLIS_TRY(register_session(member_revision));
   seen_revision_ = 0;
   quotas_.clear();
   shares_.begin();
   has_unwritten_left_ = left_.has_value();
+  most_outcomes_ = kMostOutcomes;  // etcd may have been started again, with another limit
   PORTCULLIS_TRY(read_epochs());
   PORTCULLIS_TRY(memory_.remember(etcd_->cluster(), member_revision_));
   has_joined_ = true;
   is_watching_ = start_watch();
-  live(asked_ns, lease.ttl_s);
+  live();
   if (listener_.log)
     listener_.log(
         fmt::format("node {} has joined the fleet of etcd cluster {:x}, with the fence "
@@ -220,8 +225,10 @@ Result<void> Node::register_session(std::uint64_t member_revision) {
 }
 
 Result<void> Node::read_epochs() {
+  const std::uint64_t kept_ns = kept_ns_;
   Range changed = all_of(kEpochs);
   Range quotas = all_of(kQuotas);
+  changed.limit = quotas.limit = kPage;
   if (seen_revision_ != 0) changed.min_mod_revision = quotas.min_mod_revision = seen_revision_ + 1;
   Txn txn{.compare = standing(), .success = {changed, quotas, Range{.key = newest().key}}};
   PORTCULLIS_TRY_ASSIGN(auto epochs, etcd_->txn(txn));
@@ -235,9 +242,26 @@ Result<void> Node::read_epochs() {
                                             "itself",
                                             options_.name));
   PORTCULLIS_TRY(check_newest(epochs.found[2]));
-  for (const std::size_t found : {0U, 1U})
-    for (const KeyValue& each : epochs.found[found]) learn(each);
+  PORTCULLIS_TRY(learn_pages(changed, std::move(epochs.found[0]), epochs.has_more[0]));
+  PORTCULLIS_TRY(learn_pages(quotas, std::move(epochs.found[1]), epochs.has_more[1]));
   seen_revision_ = epochs.header.revision;
+  // That the session lived behind a keepalive is what a read behind that says, not the keepalive.
+  return kept_ns == kept_ns_ ? Result<void>() : read_epochs();
+}
+
+/// What is written while pages are read is found as it is then, or told by the watch and the next
+/// read, which begin behind the first page's revision. The session is kept meanwhile.
+Result<void> Node::learn_pages(Range what, std::vector<KeyValue> found, bool has_more) {
+  for (const KeyValue& each : found) learn(each);
+  while (has_more) {
+    if (found.empty()) return fail(Errc::Malformed, "etcd has more than it has found");
+    what.key = found.back().key + '\0';  // the next that there can be
+    if (now_ns() >= kept_ns_ + kept_ttl_s_ * kNsPerSecond / 3) PORTCULLIS_TRY(keep_session());
+    PORTCULLIS_TRY_ASSIGN(auto page, etcd_->range(what));
+    found = std::move(page.found);
+    has_more = page.has_more;
+    for (const KeyValue& each : found) learn(each);
+  }
   return {};
 }
 
@@ -310,26 +334,33 @@ void Node::learn(const KeyValue& epoch) {
   listener_.fence(*tenant, known);
 }
 
-Result<void> Node::keep() {
+Result<void> Node::keep_session() {
   const std::uint64_t asked_ns = now_ns();
   PORTCULLIS_TRY_ASSIGN(const auto kept, etcd_->keep_alive(lease_));
   // Over, whatever the node's own clock says.
   if (kept.ttl_s == 0) lives_until_ns_ = 0;
   if (kept.ttl_s == 0) return fail(Errc::NotFound, "etcd has ended the session");
+  kept_ns_ = asked_ns;
+  kept_ttl_s_ = kept.ttl_s;
+  return {};
+}
+
+Result<void> Node::keep() {
+  PORTCULLIS_TRY(keep_session());
   auto read = read_epochs();
   if (!read && (read.error().code == Errc::NotFound || etcd_->has_gone_back())) lives_until_ns_ = 0;
   if (!read) return read;
   if (!is_watching_) is_watching_ = start_watch();
-  live(asked_ns, kept.ttl_s);
+  live();
   if (now_ns() >= name_ns_) renew_name();
   return {};
 }
 
-void Node::live(std::uint64_t asked_ns, std::uint64_t ttl_s) {
-  lives_until_ns_ = until_ns_of(asked_ns, ttl_s);
-  due_ns_ = asked_ns + ttl_s * kNsPerSecond / 3;
+void Node::live() {
+  lives_until_ns_ = until_ns_of(kept_ns_, kept_ttl_s_);
+  due_ns_ = kept_ns_ + kept_ttl_s_ * kNsPerSecond / 3;
   said_.reset();
-  listener_.lives(asked_ns, lives_until_ns_);
+  listener_.lives(kept_ns_, lives_until_ns_);
 }
 
 void Node::leave(const Error& why) {
@@ -386,7 +417,7 @@ void Node::write_outcomes() {
   Txn txn{.compare = standing()};
   std::vector<std::pair<std::uint64_t, std::uint64_t>> written;
   for (auto at = unwritten_order_.rbegin();
-       at != unwritten_order_.rend() && written.size() < kMostOutcomes; ++at) {
+       at != unwritten_order_.rend() && written.size() < most_outcomes_; ++at) {
     written.push_back(*at);
     txn.success.emplace_back(Put{.key = outcome_key(at->second, options_.name),
                                  .value = json_of(unwritten_.at(at->second))});
@@ -397,6 +428,10 @@ void Node::write_outcomes() {
                 .revision = done->header.revision};
     for (const auto& each : written) unwritten_order_.erase(each);
     for (const auto& [epoch, tenant] : written) unwritten_.erase(tenant);
+    return;
+  }
+  if (!done && done.error().code == Errc::OutOfResources && most_outcomes_ > 1) {
+    most_outcomes_ /= 2;  // what etcd was started with (--max-txn-ops) nobody can be asked
     return;
   }
   write_ns_ = now_ns() + kTryAgainNs;

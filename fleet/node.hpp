@@ -101,6 +101,8 @@ class Node {
   [[nodiscard]] Result<void> register_session(std::uint64_t member_revision);
   /// And the quotas that have changed.
   [[nodiscard]] Result<void> read_epochs();
+  [[nodiscard]] Result<void> learn_pages(Range what, std::vector<KeyValue> found, bool has_more);
+  [[nodiscard]] Result<void> keep_session();
   /// Keeps the session, and reads what the watch may have missed.
   [[nodiscard]] Result<void> keep();
   /// Where etcd does not have this node as it has written itself. NotFound: its session is gone.
@@ -117,7 +119,7 @@ class Node {
   void learn_quota(const KeyValue& quota);
   [[nodiscard]] bool start_watch();
   [[nodiscard]] std::uint64_t wake_ns() const;
-  void live(std::uint64_t asked_ns, std::uint64_t ttl_s);
+  void live();
   void leave(const Error& why);
   void say(const Error& why);
   [[nodiscard]] Compare session_is_own() const;
@@ -140,6 +142,8 @@ class Node {
   std::uint64_t member_revision_ = 0;   // that wrote the name's key last
   std::uint64_t name_ns_ = 0;           // it is not written again before then
   std::uint64_t seen_revision_ = 0;     // epochs have been read up to it
+  std::uint64_t kept_ns_ = 0;           // when the last keepalive was asked for that was answered
+  std::uint64_t kept_ttl_s_ = 0;        // and what it was answered
   std::uint64_t lives_until_ns_ = 0;
   std::uint64_t due_ns_ = 0;
   std::map<std::uint64_t, std::uint64_t> epochs_;  // by tenant: those that were told
@@ -148,6 +152,7 @@ class Node {
   /// Epoch and tenant of each of them: the newest fence is answered first.
   std::set<std::pair<std::uint64_t, std::uint64_t>> unwritten_order_;
   std::uint64_t write_ns_ = 0;                     // not before then
+  std::size_t most_outcomes_ = 1;                  // in one transaction, as far as is known
   std::map<std::uint64_t, std::uint64_t> quotas_;  // by tenant: their revisions that were told
   Shares shares_;
   OwnKey outcome_;                   // that was written last; before the first, nothing of the name

@@ -100,6 +100,32 @@ TEST(Etcd, WhatEtcdRefuses_IsAskedOfNoOther) {
   EXPECT_TRUE(gateway.asked().empty());
 }
 
+TEST(Etcd, TransactionOfTooManyOperations_IsToldApart) {
+  const FakeGateway strict(
+      always({.status = 400,
+              .body = R"({"error":"etcdserver: too many operations in txn request","code":3})"}));
+  const FakeGateway gateway(always(range_answer(5)));
+  const auto answer = client_of({strict.url(), gateway.url()})->txn({});
+
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Errc::OutOfResources);
+  EXPECT_TRUE(gateway.asked().empty());
+}
+
+TEST(Etcd, LessThanWasAskedFor_IsNotTakenForAll) {
+  const std::string head = R"({"header":{"cluster_id":"2748","revision":"5"})";
+  const FakeGateway part(always({.body = head + R"(,"kvs":[],"more":true})"}));
+  EXPECT_EQ(client_of({part.url()})->range({.key = "/a"}).error().code, Errc::Malformed);
+  EXPECT_TRUE(client_of({part.url()})->range({.key = "/a", .limit = 1})->has_more);
+
+  const FakeGateway parts(always(
+      {.body = head + R"(,"succeeded":true,"responses":[{"response_range":{"more":true}}]})"}));
+  EXPECT_EQ(client_of({parts.url()})->txn({.success = {Range{.key = "/a"}}}).error().code,
+            Errc::Malformed);
+  const Range limited{.key = "/a", .limit = 1};
+  EXPECT_TRUE(client_of({parts.url()})->txn({.success = {limited}})->has_more.at(0));
+}
+
 TEST(Etcd, ServerThatIsNoEtcd_IsNamedWithItsStatus) {
   const FakeGateway other(always({.status = 404, .body = "404 page not found"}));
   const auto answer = client_of({other.url()})->range({.key = "/a"});

@@ -123,6 +123,18 @@ std::uint64_t FakeStore::writes() const {
   return writes_;
 }
 
+void FakeStore::limit_operations(std::size_t most) {
+  const std::lock_guard<std::recursive_mutex> one(lock_);
+  most_operations_ = most;
+}
+
+bool FakeStore::has_too_many(const std::string& body) const {
+  const std::lock_guard<std::recursive_mutex> one(lock_);
+  const json txn = json::parse(body);
+  const auto count = [&txn](const char* of) { return txn.value(of, json::array()).size(); };
+  return std::max({count("compare"), count("success"), count("failure")}) > most_operations_;
+}
+
 std::string FakeStore::done(const std::string& body) {
   const json txn = json::parse(body);
   const json compares = txn.value("compare", json::array());
@@ -144,12 +156,18 @@ std::string FakeStore::done(const std::string& body) {
       continue;
     }
     json kvs = json::array();
-    for (const auto& at : found(entries_, each["request_range"]))
+    const json& range = each["request_range"];
+    const auto limit = std::stoull(range.value("limit", std::string("0")));
+    const auto all = found(entries_, range);
+    for (const auto& at : all) {
+      if (limit != 0 && kvs.size() == limit) break;
       kvs.push_back({{"key", to_base64(at->first)},
                      {"value", to_base64(at->second.value)},
                      {"create_revision", std::to_string(at->second.create_revision)},
                      {"mod_revision", std::to_string(at->second.mod_revision)}});
-    responses.push_back({{"response_range", {{"kvs", kvs}}}});
+    }
+    const bool has_more = kvs.size() < all.size();
+    responses.push_back({{"response_range", {{"kvs", std::move(kvs)}, {"more", has_more}}}});
   }
   json answer{{"header", {{"cluster_id", "1"}, {"revision", std::to_string(revision_)}}},
               {"responses", responses}};
@@ -183,10 +201,13 @@ FakeGateway::Answer FakeStore::answer(const FakeGateway::Asked& asked) {
     json txn{{"success", json::array()}};
     txn["success"].push_back({{"request_range", json::parse(asked.body)}});
     json answer = json::parse(done(txn.dump()));
-    return {.body = json{{"header", answer["header"]},
-                         {"kvs", answer["responses"][0]["response_range"]["kvs"]}}
-                        .dump()};
+    json body = answer["responses"][0]["response_range"];
+    body["header"] = answer["header"];
+    return {.body = body.dump()};
   }
+  if (has_too_many(asked.body))
+    return {.status = 400,  // as etcd 3.4.23 answers
+            .body = R"({"error":"etcdserver: too many operations in txn request","code":3})"};
   if (!is_write(asked.body)) {
     const std::lock_guard<std::recursive_mutex> one(lock_);
     return {.body = done(asked.body)};

@@ -66,11 +66,14 @@ class FakeStore {
   /// Called once, when the next transaction that writes has come and has not happened.
   void before_next_write(std::function<void()> act);
   [[nodiscard]] std::uint64_t writes() const;
+  /// As etcd that is started with --max-txn-ops.
+  void limit_operations(std::size_t most);
 
  private:
   [[nodiscard]] FakeGateway::Answer answer(const FakeGateway::Asked& asked);
   [[nodiscard]] FakeGateway::Answer answer_lease(const FakeGateway::Asked& asked);
   [[nodiscard]] std::string done(const std::string& txn);
+  [[nodiscard]] bool has_too_many(const std::string& txn) const;
 
   mutable std::recursive_mutex lock_;
   std::map<std::string, Entry> entries_;
@@ -79,6 +82,7 @@ class FakeStore {
   std::uint64_t last_lease_ = 100;
   std::set<std::string> leases_;
   Fate fate_ = Fate::Answered;
+  std::size_t most_operations_ = 128;
   std::vector<std::string> held_back_;
   std::function<void()> act_;
   std::unique_ptr<FakeGateway> gateway_;

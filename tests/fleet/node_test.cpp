@@ -37,7 +37,10 @@ class NodeTest : public testing::Test {
   }
   void start(const std::string& name = "a") {
     NodeListener listener;
-    listener.lives = [this](std::uint64_t, std::uint64_t) { lives = true; };
+    listener.lives = [this](std::uint64_t, std::uint64_t until) {
+      lives = true;
+      until_ns = until;
+    };
     listener.is_out = [this](const std::string& text) {
       lives = false;
       why = text;
@@ -45,7 +48,10 @@ class NodeTest : public testing::Test {
     listener.log = [this](std::string_view line) {
       if (log) log(line);
     };
-    listener.fence = [this](std::uint64_t tenant, std::uint64_t) { told.insert(tenant); };
+    listener.fence = [this](std::uint64_t tenant, std::uint64_t) {
+      told.insert(tenant);
+      now_ns += tell_ns;
+    };
     listener.share = [this](const ShareIs& is) { share = is; };
     node = *Node::create(store.client(others), *NodeMemory::open(folder + "/node"), {.name = name},
                          std::move(listener), Clock::simulated(&NodeTest::now, this));
@@ -87,6 +93,8 @@ class NodeTest : public testing::Test {
   FakeStore store;
   std::vector<std::string> others;  // endpoints
   bool lives = false;
+  std::uint64_t until_ns = 0;  // it lives
+  std::uint64_t tell_ns = 0;   // that each tenant takes
   std::string why;
   std::set<std::uint64_t> told;  // tenants to be fenced
   LogSink log;
@@ -343,6 +351,37 @@ TEST_F(NodeTest, BacklogOfOutcomes_IsWrittenManyAtATimeAndKeepsNothingWaiting) {
   EXPECT_TRUE(store.get(outcome_key(100, "a")));
   EXPECT_TRUE(store.get(outcome_key(299, "a")));
   EXPECT_LE(store.writes(), before + 5);
+}
+
+/// --max-txn-ops, which nobody can be asked: what is refused is tried with half as many.
+TEST_F(NodeTest, MoreOutcomesThanEtcdTakesAtOnce_AreWrittenInSmallerTransactions) {
+  store.limit_operations(5);
+  pass(1);
+  for (std::uint64_t tenant = 100; tenant < 130; ++tenant) node->fenced(tenant, 10, 1, 0);
+  pass(15);
+
+  EXPECT_TRUE(lives);
+  EXPECT_TRUE(store.get(outcome_key(100, "a")));
+  EXPECT_TRUE(store.get(outcome_key(129, "a")));
+}
+
+TEST_F(NodeTest, MoreTenantsThanARequestReads_AreAllToldBeforeItLives) {
+  constexpr std::uint64_t kTenants = 12'001;
+  for (std::uint64_t tenant = 0; tenant < kTenants; ++tenant) store.put(epoch_key(tenant), "fence");
+  node->work(wake.get());
+
+  EXPECT_TRUE(lives);
+  EXPECT_EQ(told.size(), kTenants);
+}
+
+TEST_F(NodeTest, TenantsThatTakeLongerThanASession_AreToldWhileItIsKept) {
+  constexpr std::uint64_t kTenants = 12'001;
+  tell_ns = kNsPerMs;  // 12 s in all, and a session lives for 10
+  for (std::uint64_t tenant = 0; tenant < kTenants; ++tenant) store.put(epoch_key(tenant), "fence");
+  node->work(wake.get());
+
+  EXPECT_EQ(told.size(), kTenants);
+  EXPECT_GT(until_ns, now_ns);
 }
 
 TEST_F(NodeTest, TenantThatIsFencedTwiceBeforeItIsWritten_HasTheLaterEpoch) {
