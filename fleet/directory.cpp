@@ -76,6 +76,9 @@ Result<Isolation> read_isolation(const json& object) {
   Isolation isolation;
   PORTCULLIS_TRY_ASSIGN(isolation.after_s, count(object, "after_s", kMostSeconds));
   PORTCULLIS_TRY_ASSIGN(isolation.stall_s, count(object, "stall_s", kMostSeconds));
+  const auto ends_by_ttl = object.find("ends_by_ttl");  // nodes before it did not say
+  if (ends_by_ttl != object.end() && !ends_by_ttl->is_boolean()) return malformed("ends_by_ttl");
+  isolation.ends_by_ttl = ends_by_ttl != object.end() && ends_by_ttl->get<bool>();
   const auto tenants = object.find("tenants");
   if (tenants == object.end() || !tenants->is_array()) return malformed("tenants");
   for (const json& each : *tenants) {
@@ -195,10 +198,12 @@ Result<void> check_labels(const std::vector<std::string>& labels) {
 
 std::string json_of(const Member& member) {
   json object{{"node", fmt::format("{:x}", member.node)}, {"has_ended", member.has_ended}};
-  if (member.isolation)
+  if (member.isolation) {
     object["isolation"] = {{"after_s", member.isolation->after_s},
                            {"stall_s", member.isolation->stall_s},
                            {"tenants", member.isolation->tenants}};
+    if (member.isolation->ends_by_ttl) object["isolation"]["ends_by_ttl"] = true;
+  }
   return dump(object);
 }
 

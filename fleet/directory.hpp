@@ -75,6 +75,9 @@ struct Isolation {
   /// whoever configured it. 0: nobody says so, and then no time makes anything certain.
   std::uint64_t stall_s = 0;
   std::vector<std::uint64_t> tenants = {};  // whose leases it revokes then; empty: everybody's
+  /// Without a session it renews no lease, so none outlives the TTL that it has then, and after_s
+  /// is more than any. Nothing may be left to be revoked then, and is revoked all the same.
+  bool ends_by_ttl = false;
 
   [[nodiscard]] bool covers(std::uint64_t tenant) const noexcept;
   bool operator==(const Isolation&) const = default;

@@ -149,12 +149,16 @@ void Revocation::note_absence(NodeStanding& node, const Look& look) {
   if (look.sent_ns >= over_ns) {
     node.standing = Standing::Expired;
     node.member_revision = away.member_revision;
-    node.remark = fmt::format("it has had no session for {} s, and ends by itself what it has",
-                              (look.sent_ns - away.seen_ns) / kNsPerSecond);
+    node.remark = fmt::format(
+        "it has had no session for {} s, and {}", (look.sent_ns - away.seen_ns) / kNsPerSecond,
+        member->isolation->ends_by_ttl ? "renews nothing without: every lease's TTL is over"
+                                       : "ends by itself what it has");
     return;
   }
-  node.remark = fmt::format("it has no session; it may hold what it held, for {} s more at most",
-                            (over_ns - look.sent_ns + kNsPerSecond - 1) / kNsPerSecond);
+  node.remark =
+      fmt::format("it has had no session for {} s; it may hold what it held, for {} s more at most",
+                  (look.sent_ns - std::min(away.seen_ns, look.sent_ns)) / kNsPerSecond,
+                  (over_ns - look.sent_ns + kNsPerSecond - 1) / kNsPerSecond);
 }
 
 Result<void> Revocation::look() {

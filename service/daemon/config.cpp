@@ -164,11 +164,11 @@ class Reader {
 constexpr std::array<std::string_view, 10> kTables{"device",  "process", "socket", "journal",
                                                    "limits",  "user",    "quic",   "certificate",
                                                    "metrics", "etcd"};
-constexpr std::array<std::string_view, 14> kEtcd{
+constexpr std::array<std::string_view, 15> kEtcd{
     "endpoints", "node",         "session_s",    "isolation_s",
     "stall_s",   "labels",       "memory_bytes", "isolation_tenants",
     "authority", "quic_address", "certificate",  "key",
-    "user",      "password_file"};
+    "user",      "renew_alone",  "password_file"};
 constexpr std::array<std::string_view, 4> kProcess{"user", "group", "seccomp", "debuggable"};
 constexpr std::array<std::string_view, 1> kMetrics{"listen"};
 constexpr std::array<std::string_view, 9> kDevice{
@@ -401,19 +401,25 @@ std::string take_endpoints(const std::vector<std::string>& texts,
   return {};
 }
 
-/// What it does without etcd, once that has lasted.
-void read_isolation(Reader& table, FleetConfig& config) {
+/// What it does without etcd, once that has lasted. Where it renews nothing, what it has is over
+/// once a lease that was renewed as late as may be has had the longest TTL there is; the part of a
+/// session that a node does not rely on is room for the device to hear of that.
+void read_isolation(Reader& table, std::uint64_t most_ttl_ms, FleetConfig& config) {
   constexpr std::uint64_t kMostSeconds = 86'400;
-  if (!table.has("isolation_s")) {
-    for (const char* key : {"isolation_tenants", "stall_s"})
-      if (table.has(key))
-        return table.complain_of_table(
-            fmt::format("{} without isolation_s; both together are accepted", key));
-    return;
-  }
-  fleet::Isolation read{.after_s = config.session_s};
+  bool renews = true;
+  table.flag("renew_alone", renews);
+  const bool has_time = table.has("isolation_s");
+  if (table.has("isolation_tenants") && !has_time)
+    return table.complain_of_table(
+        "isolation_tenants without isolation_s; both together are accepted");
+  if (table.has("stall_s") && !has_time && renews)
+    return table.complain_of_table(
+        "stall_s without isolation_s; beside that, or beside renew_alone = false, it is accepted");
+  if (!has_time && renews) return;
+  fleet::Isolation read{.after_s = config.session_s + (most_ttl_ms + 999) / 1'000,
+                        .ends_by_ttl = !renews};
   // Whoever keeps a session alive must not be taken for one that is alone.
-  table.number("isolation_s", read.after_s, config.session_s, kMostSeconds);
+  if (has_time) table.number("isolation_s", read.after_s, config.session_s, kMostSeconds);
   table.number("stall_s", read.stall_s, 1, 3'600);
   table.numbers("isolation_tenants", read.tenants, kMostTenant);
   config.isolation = std::move(read);
@@ -446,7 +452,7 @@ void read_placement(Reader& table, FleetConfig& config) {
   });
 }
 
-void read_etcd(Reader table, std::optional<FleetConfig>& config) {
+void read_etcd(Reader table, std::uint64_t most_ttl_ms, std::optional<FleetConfig>& config) {
   // etcd lets no session be shorter than its election takes.
   constexpr std::uint64_t kLeastSession = 2;
   table.only(kEtcd);
@@ -461,7 +467,7 @@ void read_etcd(Reader table, std::optional<FleetConfig>& config) {
     return checked ? std::string() : checked.error().text;
   });
   table.number("session_s", read.session_s, kLeastSession, 3'600);
-  read_isolation(table, read);
+  read_isolation(table, most_ttl_ms, read);
   read_placement(table, read);
   const auto take = [&table](const char* key, std::filesystem::path& path) {
     table.text(key, [&path](const std::string& text) { return take_path(text, path); });
@@ -502,7 +508,9 @@ void read_all(Reader file, Config& config) {
   });
   file.table("limits", [&](Reader table) { read_limits(std::move(table), config.limits); });
   file.table("quic", [&](Reader table) { read_quic(std::move(table), config.quic); });
-  file.table("etcd", [&](Reader table) { read_etcd(std::move(table), config.fleet); });
+  file.table("etcd", [&](Reader table) {
+    read_etcd(std::move(table), config.limits.most_ttl_ms, config.fleet);
+  });
   file.table("metrics", [&](Reader table) {
     table.only(kMetrics);
     table.text("listen", [&](const std::string& text) {

@@ -32,6 +32,14 @@ std::optional<wire::Refusal> Sessions::fleet_objection(std::uint16_t op,
   return std::nullopt;
 }
 
+/// What a lease has now is the last that it has while the node is alone, if that was promised.
+std::optional<wire::Refusal> Sessions::renewal_objection() const {
+  const bool ends_by_ttl = facts_.isolation && facts_.isolation->ends_by_ttl;
+  if (!is_node() || !ends_by_ttl || now_ns() < lives_until_ns_) return std::nullopt;
+  return wire::refusal(Code::Unavailable, wire::number(wire::Op::LeaseRenew),
+                       "the server has no session with etcd; nothing is renewed until it has");
+}
+
 void Sessions::hear(const FleetNews& news) {
   if (const auto* lives = std::get_if<FleetLives>(&news)) {
     const bool has_joined = std::exchange(lives_until_ns_, lives->until_ns) == 0;

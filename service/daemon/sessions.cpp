@@ -330,6 +330,7 @@ void Sessions::renew(const Asking& asking) {
   BookedLease* lease = visible(asking, name);
   if (lease == nullptr || lease->is_revoking || lease->fenced || is_ending_)
     return refuse(asking, Code::NotFound, "there is no such lease to renew");
+  if (const auto why = renewal_objection()) return refuse(asking, *why);
   lease->renewing.insert(asking.id);
   const bool is_own = asking.connection->identity.tenant == lease->record.tenant;
   const std::uint64_t ttl_ms = wanted->ttl_ms == 0 ? limits_.default_ttl_ms : wanted->ttl_ms;

@@ -240,6 +240,7 @@ class Sessions {
     return isolated_ns_ != 0 && facts_.isolation->covers(tenant);
   }
   [[nodiscard]] std::uint64_t epoch_of(std::uint64_t tenant) const;
+  [[nodiscard]] std::optional<wire::Refusal> renewal_objection() const;
   [[nodiscard]] std::optional<wire::Refusal> fleet_objection(std::uint16_t op,
                                                              std::uint64_t tenant) const;
   /// Of a lease that is about to be told, where challenges are configured. System when the kernel

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <ctime>
 
 #include "base/cells.hpp"
 
@@ -55,6 +56,19 @@ TEST(Clock, Wall_NeverGoesBack) {
   const std::uint64_t first = clock.now_ns();
   EXPECT_GE(clock.now_ns(), first);
   EXPECT_STREQ(clock.name(), "wall");
+}
+
+TEST(Clock, Wall_IsNoClockThatCanBeSet) {
+  timespec before{}, after{};
+  ASSERT_EQ(clock_gettime(CLOCK_MONOTONIC, &before), 0);
+  const std::uint64_t now_ns = Clock::wall().now_ns();
+  ASSERT_EQ(clock_gettime(CLOCK_MONOTONIC, &after), 0);
+  const auto ns = [](const timespec& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * kNsPerSecond +
+           static_cast<std::uint64_t>(time.tv_nsec);
+  };
+  EXPECT_GE(now_ns, ns(before));
+  EXPECT_LE(now_ns, ns(after));
 }
 
 TEST(Cells, Taken_KickIsGone) {

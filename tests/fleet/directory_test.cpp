@@ -67,6 +67,14 @@ TEST(Directory, MemberThatFencesWhenAlone_ComesBack) {
   EXPECT_EQ(member->isolation, isolation);
 }
 
+TEST(Directory, MemberThatRenewsNothingAlone_ComesBack) {
+  const Isolation isolation{.after_s = 60, .stall_s = 20, .ends_by_ttl = true};
+  const auto member = read_member(json_of(Member{.node = 1, .isolation = isolation}));
+
+  ASSERT_TRUE(member) << member.error().text;
+  EXPECT_EQ(member->isolation, isolation);
+}
+
 TEST(Directory, MemberOfAServerWithoutThat_IsRead) {
   const auto member = read_member(R"({"node":"1","has_ended":false})");
 
@@ -85,7 +93,9 @@ INSTANTIATE_TEST_SUITE_P(Texts, NoIsolation,
                          testing::Values("null", "{}", R"({"after_s":60,"stall_s":20})",
                                          R"({"after_s":-1,"stall_s":20,"tenants":[]})",
                                          R"({"after_s":60,"stall_s":20,"tenants":["7"]})",
-                                         R"({"after_s":60,"tenants":[]})"));
+                                         R"({"after_s":60,"tenants":[]})",
+                                         R"({"after_s":60,"stall_s":20,"tenants":[],)"
+                                         R"("ends_by_ttl":1})"));
 
 TEST(Isolation, CoversWhomItNames_OrEverybody) {
   EXPECT_TRUE((Isolation{.tenants = {7}}).covers(7));

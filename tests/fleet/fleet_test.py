@@ -42,6 +42,15 @@ def refusal_of(client):
                 return refused.text
 
 
+def refusal_of_a_renewal(client, lease):
+    """"" where it is renewed."""
+    try:
+        client.renew(lease)
+        return ""
+    except Refused as refused:
+        return refused.text
+
+
 class FleetTest(unittest.TestCase):
     members = 1
     arguments = ()  # of every server
@@ -460,6 +469,24 @@ class FleetAlone(FleetTest):
         answers, _ = self.revoke("--wait", status=6)
 
         self.assertEqual(answers["node-0"]["answer"], "Expired")
+
+    def test_node_that_renews_nothing_alone_is_expired_when_every_ttl_is_over(self):
+        proxy = self.proxy()
+        ttl_ms = 1000 * SESSION_S
+        node = self.node("node-0", proxy.url, env=os.environ | {"WATCHDOG_USEC": "1000000"},
+                         more=f"renew_alone = false\nstall_s = {self.STALL_S}\n[limits]\n"
+                              f"default_ttl_ms = {ttl_ms}\nmost_ttl_ms = {ttl_ms}\n")
+        node.wait_until_joined()
+        client = self.client(node)
+        lease = client.alloc()
+        proxy.cut()
+        wait_for(lambda: "nothing is renewed" in refusal_of_a_renewal(client, lease),
+                 "renewals go on")
+        wait_for(lambda: client.list() == [], "the lease stays")
+        answers, _ = self.revoke("--wait", status=6)
+
+        self.assertEqual(answers["node-0"]["answer"], "Expired")
+        self.assertIn("every lease's TTL is over", answers["node-0"]["remark"])
 
     def test_node_that_comes_back_answers_for_itself(self):
         node = self.promising("node-0")

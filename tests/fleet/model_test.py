@@ -104,6 +104,12 @@ class Mutant(Explored):
         protocol.step("fence alone")["then"] = "promise"
         self.refuted(protocol, "partition")
 
+    def test_lease_that_is_renewed_while_its_node_is_alone(self):
+        """Its time by which the asker counts is over then, and it is not."""
+        protocol = Protocol("revoke")
+        protocol.step("alone")["then"] = "promise"
+        self.refuted(protocol, "partition")
+
     def test_outcome_before_the_fence_is_in_effect(self):
         protocol = Protocol("revoke")
         del protocol.text["steps"][protocol.at("fenced")]

@@ -328,7 +328,7 @@ TEST_F(Expiry, UntilThen_ItIsToldHowLongItMayHoldWhatItHeld) {
   (void)begin(member(9, kPromise));
 
   EXPECT_EQ(look_after(kNsPerSecond).remark,
-            "it has no session; it may hold what it held, for 90 s more at most");
+            "it has had no session for 1 s; it may hold what it held, for 90 s more at most");
 }
 
 TEST_F(Expiry, NodeThatPromisesNothing_IsNeverExpired) {
@@ -389,6 +389,16 @@ TEST_F(Expiry, LaterPromise_IsWhatCounts) {
   (void)look_after(0);
 
   EXPECT_EQ(look_after(kExpiryNs).standing, Standing::Unreachable);
+}
+
+TEST_F(Expiry, NodeThatRenewsNothingAlone_IsExpiredOnceEveryTtlIsOver) {
+  const Isolation by_ttl{.after_s = 60, .stall_s = 10, .ends_by_ttl = true};
+  (void)begin(member(9, by_ttl));
+  EXPECT_EQ(look_after(kExpiryNs - 1).standing, Standing::Unreachable);
+  const NodeStanding node = look_after(1);
+
+  EXPECT_EQ(node.standing, Standing::Expired);
+  EXPECT_THAT(node.remark, testing::HasSubstr("every lease's TTL is over"));
 }
 
 TEST_F(Expiry, NameThatWasTakenAway_IsNotExpired) {

@@ -22,6 +22,7 @@ import os
 import pathlib
 import random
 import sys
+import time
 
 import operators
 from operators import Mutant
@@ -61,7 +62,9 @@ AREAS = (
     Area(("steering/*.cpp",), (*STEERING, *LEASE, PROOF)),
     Area(tuple(f"pmd/{name}.cpp" for name in COMMANDS), (*PMD, *STEERING, *LEASE, PROOF)),
 )
-# Of these no mutants are drawn; named ones are found by what no test of a folder has: histories.
+# Of these no mutants are drawn; named ones are found by histories, or by tests of theirs.
+OTHERS = (_gtest("base", "base_test"), _gtest("fleet", "fleet_test"),
+          _gtest("service/daemon", "daemon_test"))
 SIMULATION = Program("fleet_simulation", "fleet_simulation",
                      ("tests/fleet/simulation/fleet_simulation", "--histories=600"))
 CONFIGURE = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER=g++",
@@ -152,7 +155,7 @@ def _key(mutant: Mutant) -> tuple:
 def killer_of(entry: dict, areas=AREAS) -> Program:
     """"lease_test Suite.Case", or "fence_proof --plan=x": what has to find a named mutant."""
     name, *rest = entry["killed_by"].split()
-    for program in (*(each for area in areas for each in area.programs), SIMULATION):
+    for program in (*(each for area in areas for each in area.programs), *OTHERS, SIMULATION):
         if program.name == name:
             if name != PROOF.name and rest:  # GoogleTest's cases
                 rest = [f"--gtest_filter={':'.join(rest)}"]
@@ -221,13 +224,15 @@ def replay(bench: Workbench, entries: list[dict], areas=AREAS) -> int:
     missed = 0
     for entry in entries:
         text = (bench.tree / entry["file"]).read_text(encoding="utf-8")
+        began_s = time.monotonic()
         found, by = bench.try_out(entry["file"], text.replace(entry["old"], entry["new"]),
                                   [killer_of(entry, areas)])
         is_missed = found in ("survived", "does not compile")
         missed += is_missed
         print(f"{'NOT FOUND' if is_missed else 'found':<10}{entry['name']:<32}"
               f"{found if found == 'does not compile' else entry['killed_by']}"
-              f"{': ' + by if by and found == PROOF.name else ''}", flush=True)
+              f"{': ' + by if by and found in (PROOF.name, SIMULATION.name) else ''}"
+              f"  ({time.monotonic() - began_s:.0f} s)", flush=True)
     return missed
 
 

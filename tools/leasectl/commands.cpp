@@ -69,9 +69,11 @@ Result<int> hold(const Options& options, const World& world, Connection& leased,
     renewed_ns = Clock::wall().now_ns();
     const auto renewed =
         leased.renew({.id = lease.id, .epoch = lease.epoch, .ttl_ms = options.alloc.ttl_ms});
-    // It has just ended: the news says how. Or nobody answers who is told to stop.
-    if (!renewed && renewed.error().code != Errc::NotFound && !world.stop())
-      return tl::unexpected<Error>(renewed.error());
+    // It has just ended: the news says how. Or nobody answers who is told to stop. A node that is
+    // alone may renew nothing, and the lease has its time all the same.
+    const bool goes_on = renewed || renewed.error().code == Errc::NotFound ||
+                         renewed.error().code == Errc::DeviceFailed || world.stop();
+    if (!goes_on) return tl::unexpected<Error>(renewed.error());
   }
   PORTCULLIS_TRY_ASSIGN(const auto answer, leased.revoke({.id = lease.id, .epoch = lease.epoch}));
   print(options, world, answer);

@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,7 +88,11 @@ int main(int argc, char** argv) {
     is_right = history.violations.empty();
     if (asked->prints && i == 0) print(history.said);
     if (is_right) continue;
-    fmt::print("seed {}: violated\n", asked->seed + i);
+    const auto by_judge =
+        std::count_if(history.violations.begin(), history.violations.end(),
+                      [](const std::string& each) { return each.starts_with("not linearizable"); });
+    fmt::print("seed {}: violated, by {} rules and {} parts that are not linearizable\n",
+               asked->seed + i, std::ssize(history.violations) - by_judge, by_judge);
     print(history.violations);
   }
   std::error_code none;

@@ -340,6 +340,31 @@ TEST_F(ConfigTest, EveryWordOfEtcd_IsRead) {
   EXPECT_EQ(config->fleet, wanted);
 }
 
+TEST_F(ConfigTest, NodeThatRenewsNothingAlone_IsAloneForASessionAndTheLongestTtl) {
+  const auto config = read(
+      "[limits]\ndefault_ttl_ms = 1000\nmost_ttl_ms = 30001\n"
+      "[etcd]\nendpoints = [\"http://a\"]\nsession_s = 7\nrenew_alone = false\nstall_s = 5\n");
+
+  ASSERT_TRUE(config) << config.error().text;
+  EXPECT_EQ(config->fleet->isolation,
+            (fleet::Isolation{.after_s = 7 + 31, .stall_s = 5, .ends_by_ttl = true}));
+}
+
+TEST_F(ConfigTest, NodeThatRenewsNothingAloneAndRevokesSooner_DoesBoth) {
+  const auto config =
+      read("[etcd]\nendpoints = [\"http://a\"]\nrenew_alone = false\nisolation_s = 20\n");
+
+  ASSERT_TRUE(config) << config.error().text;
+  EXPECT_EQ(config->fleet->isolation, (fleet::Isolation{.after_s = 20, .ends_by_ttl = true}));
+}
+
+TEST_F(ConfigTest, NodeThatRenewsAlone_IsAsWithoutThat) {
+  const auto config = read("[etcd]\nendpoints = [\"http://a\"]\nrenew_alone = true\n");
+
+  ASSERT_TRUE(config) << config.error().text;
+  EXPECT_FALSE(config->fleet->isolation);
+}
+
 TEST_F(ConfigTest, FileWithoutEtcd_IsNoNode) { EXPECT_FALSE(read("[device]\n")->fleet); }
 
 struct WrongEtcd {
@@ -372,6 +397,11 @@ INSTANTIATE_TEST_SUITE_P(
         WrongEtcd{"endpoints = [\"http://a\"]\nisolation_s = 20\nisolation_tenants = [-1]\n",
                   "a list of numbers"},
         WrongEtcd{"endpoints = [\"http://a\"]\nstall_s = 5\n", "stall_s without isolation_s"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nrenew_alone = true\nstall_s = 5\n",
+                  "beside renew_alone = false, it is accepted"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nrenew_alone = 0\n", "true or false"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nrenew_alone = false\nisolation_tenants = [7]\n",
+                  "isolation_tenants without isolation_s"},
         WrongEtcd{"endpoints = [\"http://a\"]\nlabels = [\"rack\"]\n", "KEY=VALUE is accepted"},
         WrongEtcd{"endpoints = [\"http://a\"]\nlabels = [\"a=b\", \"a=c\"]\n", "a is there twice"},
         WrongEtcd{"endpoints = [\"http://a\"]\nlabels = \"a=b\"\n", "a list of texts"},

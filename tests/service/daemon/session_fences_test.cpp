@@ -416,5 +416,64 @@ TEST_F(IsolationTest, WhereNobodySaysHowLongItMayStandStill_NothingIsOverdue) {
   EXPECT_FALSE(sessions->is_overdue());
 }
 
+class RenewalAloneTest : public IsolationTest {
+ protected:
+  void SetUp() override {
+    IsolationTest::SetUp();
+    lease_ = holds(1, 5);
+  }
+  void renew() {
+    say(1, Op::LeaseRenew, wire::RenewRequest{.id = lease_.id, .epoch = lease_.epoch});
+  }
+  void ends_by_ttl() {
+    isolation->ends_by_ttl = true;
+    start({}, {});
+    greet(1);
+    lives_since(now_ns);
+    lease_ = holds(1, 5);
+  }
+  lease::LeaseName lease_;
+};
+
+TEST_F(RenewalAloneTest, UnlessThatWasPromised_ALeaseIsRenewed) {
+  sessions->hear(FleetIsOut{});
+  renew();
+
+  EXPECT_THAT(asked, SizeIs(1));
+}
+
+TEST_F(RenewalAloneTest, WithASession_ALeaseIsRenewed) {
+  ends_by_ttl();
+  renew();
+
+  EXPECT_THAT(asked, SizeIs(1));
+}
+
+TEST_F(RenewalAloneTest, WhenTheSessionsTimeIsOver_NothingIsRenewed) {
+  ends_by_ttl();
+  now_ns += kNsPerSecond;
+  renew();
+
+  EXPECT_EQ(refusal(1).code, wire::Code::Unavailable);
+  EXPECT_THAT(refusal_text(1), HasSubstr("nothing is renewed"));
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(RenewalAloneTest, OnceItHasJoinedAgain_ALeaseIsRenewed) {
+  ends_by_ttl();
+  sessions->hear(FleetIsOut{});
+  lives_since(now_ns);
+  renew();
+
+  EXPECT_THAT(asked, SizeIs(1));
+}
+
+TEST_F(RenewalAloneTest, WhatIsLeftOnceItIsAlone_IsRevokedAllTheSame) {
+  ends_by_ttl();
+  pass(kAfterNs);
+
+  EXPECT_THAT(next_asked<Revoke>().names, ElementsAre(lease_));
+}
+
 }  // namespace
 }  // namespace portcullis::service::daemon
