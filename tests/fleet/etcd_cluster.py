@@ -58,7 +58,7 @@ class Authority:
 
 
 class Member:
-    tls = ()  # arguments of a member that speaks TLS
+    more = ()  # arguments, of a member that speaks TLS, say
 
     def __init__(self, name, folder, client, peer, advertised, cluster):
         self.name = name
@@ -76,7 +76,7 @@ class Member:
                  "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
                  "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.advertised,
                  "--initial-cluster", self.cluster, "--initial-cluster-token", self.cluster,
-                 "--log-level", "error", *self.tls],
+                 "--log-level", "error", *self.more],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def kill(self):
@@ -92,9 +92,10 @@ class Member:
 
 
 class Cluster:
-    """With a `network` members reach each other over it alone, each by its name."""
+    """With a `network` members reach each other over it alone, each by its name. `more` are
+    arguments of each."""
 
-    def __init__(self, folder, members=1, network=None):
+    def __init__(self, folder, members=1, network=None, more=()):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(exist_ok=True)
         ports = free_ports(2 * members)
@@ -108,6 +109,8 @@ class Cluster:
         initial = ",".join(f"{name}={url}" for name, url in zip(names, peers))
         self.members = [Member(name, folder, ports[2 * i], ports[2 * i + 1], peers[i], initial)
                         for i, name in enumerate(names)]
+        for each in self.members:
+            each.more = more
 
     def start(self):
         for each in self.members:
@@ -159,6 +162,19 @@ class Cluster:
     def put(self, key, value):
         return ask(self.members[0].url, "/v3/kv/put", {"key": coded(key), "value": coded(value)})
 
+    def count(self, prefix):
+        """Of the keys that begin so."""
+        last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        body = {"key": coded(prefix), "range_end": coded(last), "count_only": True}
+        return int(ask(self.members[0].url, "/v3/kv/range", body).get("count", 0))
+
+    def fill(self, prefix, names, at_once=8):
+        """A key for each of the names, some in a transaction."""
+        held = [{"request_put": {"key": coded(f"{prefix}{name}"), "value": coded("x")}}
+                for name in names]
+        for at in range(0, len(held), at_once):
+            ask(self.members[0].url, "/v3/kv/txn", {"success": held[at:at + at_once]})
+
     def delete(self, key):
         ask(self.members[0].url, "/v3/kv/deleterange", {"key": coded(key)})
 
@@ -175,7 +191,7 @@ class SecuredCluster(Cluster):
         certificate, key = authority.issue("etcd")
         member = self.members[0]
         member.url = member.url.replace("http:", "https:")
-        member.tls = ["--cert-file", certificate, "--key-file", key, "--client-cert-auth",
+        member.more = ["--cert-file", certificate, "--key-file", key, "--client-cert-auth",
                       "--trusted-ca-file", authority.certificate]
         self.context = ssl.create_default_context(cafile=authority.certificate)
         self.context.load_cert_chain(*authority.issue("test"))

@@ -378,6 +378,33 @@ class Fleet(FleetTest):
         self.assertEqual(whole["nodes"], 0)
 
 
+class FleetOfMany(FleetTest):
+    """Many tenants, and an etcd that takes few operations at once."""
+
+    TENANTS = 100
+
+    def cluster(self, name, members=1):
+        cluster = Cluster(self.folder / name, members, more=["--max-txn-ops", "8"])
+        self.addCleanup(cluster.kill)
+        return cluster.start()
+
+    def outcomes(self):
+        return self.etcd.count("/portcullis/outcomes/")
+
+    def test_every_outcome_is_written_though_etcd_takes_few_operations_at_once(self):
+        node = self.joined(1)[0]
+        node.process.send_signal(signal.SIGSTOP)
+        for tenant in range(self.TENANTS):
+            self.etcd.put(f"/portcullis/epochs/{TENANT + tenant}", "fence")
+        node.process.send_signal(signal.SIGCONT)
+        wait_for(lambda: self.outcomes() == self.TENANTS, "outcomes stay unwritten")
+
+    def test_node_that_joins_learns_more_tenants_than_one_request_reads(self):
+        tenants = 12_000
+        self.etcd.fill("/portcullis/epochs/", range(10_000, 10_000 + tenants))
+        self.joined(1)[0].wait_for_log(f"with the fence epochs of {tenants} tenants")
+
+
 class FleetOfThree(FleetTest):
     """etcd has three members."""
 
