@@ -2,6 +2,7 @@
 #include "failover/explore/pairs.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace portcullis::failover {
 
@@ -93,8 +94,8 @@ const std::vector<Pairs::Number>& Pairs::beside(std::size_t client, Number memor
   return memory < lists.size() ? lists[memory] : none;
 }
 
-std::vector<Pairs::Step> Pairs::steps_of(std::size_t actor) const {
-  std::vector<Step> steps = actors_[actor].steps;
+std::vector<Pairs::Step> Pairs::take_steps_of(std::size_t actor) {
+  std::vector<Step> steps = std::move(actors_[actor].steps);
   std::sort(steps.begin(), steps.end());
   return steps;
 }

@@ -42,8 +42,8 @@ class Pairs {
   }
   /// What a client can be in beside a state of the memory.
   [[nodiscard]] const std::vector<Number>& beside(std::size_t client, Number memory) const;
-  /// By where they lead.
-  [[nodiscard]] std::vector<Step> steps_of(std::size_t actor) const;
+  /// By where they lead. They are kept here no longer.
+  [[nodiscard]] std::vector<Step> take_steps_of(std::size_t actor);
   /// Of each actor that it begins in.
   [[nodiscard]] std::uint64_t initial_of(std::size_t actor) const;
 

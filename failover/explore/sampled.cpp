@@ -23,9 +23,9 @@ constexpr std::size_t kMostOfAll = 500'000;  // within a second
 
 class Backward {
  public:
-  explicit Backward(const Pairs& pairs) : pairs_(pairs), clients_(pairs.client_count()) {
+  explicit Backward(Pairs& pairs) : pairs_(pairs), clients_(pairs.client_count()) {
     for (std::size_t actor = 0; actor < pairs.actors(); ++actor) {
-      steps_.push_back(pairs.steps_of(actor));
+      steps_.push_back(pairs.take_steps_of(actor));
       depths_.push_back(depths_of(actor));
     }
     for (std::size_t client = 0; client < clients_; ++client)
@@ -76,6 +76,9 @@ class Backward {
     }
     looked_at_ += led_to.size();
     if (!waiting.empty()) return std::nullopt;
+    // Small searches meet often enough in few states; many would take more than the run itself.
+    constexpr std::size_t kMostKept = 2048;
+    if (unreached_.size() > kMostKept) unreached_.clear();
     for (const auto& [state, next] : led_to) unreached_.insert(state);
     return false;
   }
@@ -151,7 +154,7 @@ std::optional<double> Sampled::share() const noexcept {
   return std::sqrt(least * most);
 }
 
-Sampled sample_reached(const Pairs& pairs, const std::atomic<bool>* stop) {
+Sampled sample_reached(Pairs& pairs, const std::atomic<bool>* stop) {
   Backward backward(pairs);
   Sampled found;
   for (unsigned draw = 0; draw < kMostDraws && !backward.is_enough(); ++draw) {

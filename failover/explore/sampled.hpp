@@ -19,7 +19,8 @@ struct Sampled {
   [[nodiscard]] std::optional<double> share() const noexcept;
 };
 
-/// Of `pairs` that were counted. The same for the same pairs. Less where `stop` becomes true.
-[[nodiscard]] Sampled sample_reached(const Pairs& pairs, const std::atomic<bool>* stop);
+/// Of `pairs` that were counted, whose steps it takes. The same for the same pairs. Less where
+/// `stop` becomes true.
+[[nodiscard]] Sampled sample_reached(Pairs& pairs, const std::atomic<bool>* stop);
 
 }  // namespace portcullis::failover

@@ -145,7 +145,8 @@ std::vector<unsigned> met_pair_by_pair(const Dump& dump) {
   std::iota(lowest.begin(), lowest.end(), 0U);
   for (unsigned a = 0; a < dump.size(); ++a)
     for (unsigned b = a + 1; b < dump.size(); ++b) {
-      if (groups_of({dump[a], dump[b]})->size() == 2) continue;
+      const Dump two = {dump[a], dump[b]};
+      if (groups_of(two, Letters(two))->size() == 2) continue;
       const auto [low, high] = std::minmax({lowest[a], lowest[b]});
       std::ranges::replace(lowest, high, low);
     }
@@ -156,7 +157,7 @@ TEST(Groups, OfManyRequests_AreThoseThatEachTwoOfThemMake) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const Dump dump = many_drawn(seed);
     std::vector<unsigned> lowest(dump.size());
-    const std::vector<Group> groups = groups_of(dump).value();
+    const std::vector<Group> groups = groups_of(dump, Letters(dump)).value();
     for (const Group& group : groups)
       for (const unsigned member : group.members) lowest[member] = group.members.front();
     EXPECT_EQ(lowest, met_pair_by_pair(dump)) << seed;
