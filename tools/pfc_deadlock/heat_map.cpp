@@ -57,6 +57,7 @@ std::string heat_map_svg(const HeatMap& map) {
                       fmt::format("fill=\"{}\"", colour_of(i / 10.0)));
   drawn +=
       svg::text(kLeft + 252, bottom + 68, "fill=\"#222\"", "share of runs that deadlock, 0 to 1");
+  drawn += svg::text(kLeft, bottom + 86, "fill=\"#444\"", map.note);
   return drawn + "</svg>\n";
 }
 

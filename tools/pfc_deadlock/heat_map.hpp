@@ -13,6 +13,7 @@ struct HeatMap {
   std::string subtitle;
   std::string x_label;
   std::string y_label;
+  std::string note;                  // below all: the units
   std::vector<std::string> columns;  // along x
   std::vector<std::string> rows;     // along y, the first at the bottom
   struct Cell {

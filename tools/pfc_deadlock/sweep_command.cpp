@@ -139,8 +139,8 @@ std::string json_of(const Options& options, const std::vector<SweepAxis>& axes,
   return top.dump(1) + "\n";
 }
 
-std::string svg_of(const Options& options, const std::vector<SweepAxis>& axes,
-                   const std::vector<SweepCell>& cells) {
+std::string svg_of(const pfc::Topology& topology, const Options& options,
+                   const std::vector<SweepAxis>& axes, const std::vector<SweepCell>& cells) {
   HeatMap map;
   map.title = options.scenario + ": share of runs that deadlock, and their median time";
   map.subtitle = fmt::format(
@@ -149,6 +149,7 @@ std::string svg_of(const Options& options, const std::vector<SweepAxis>& axes,
       options.runs, options.until, options.offsets);
   for (const std::string& setting : options.settings) map.subtitle += ", " + setting;
   map.x_label = axes.back().name;
+  map.note = time_axis(topology) + "; " + data_axis(topology);
   for (const double value : axes.back().values) map.columns.push_back(fmt::format("{:.4g}", value));
   map.rows = {""};
   if (axes.size() == 2) {
@@ -212,7 +213,7 @@ void report_page(const pfc::Topology& topology, const Options& options, Argument
   page.not_looked_at(limits);
   page.fabric({});
   page.heading("How often each cell locks, and when");
-  page.picture(svg_of(options, axes, cells));
+  page.picture(svg_of(topology, options, axes, cells));
   page.table({"settings", "runs", "undecided", "lock", "share", "first", "10 %", "median", "90 %"},
              rows_of(topology, axes, cells));
   page.keep(options.report);
@@ -334,7 +335,7 @@ Result<int> run(Console& console, const Options& options, Arguments arguments) {
     return kExitInterrupted;
   }
   if (!options.svg.empty())
-    program::keep_output("--svg", options.svg, svg_of(options, to.axes, cells));
+    program::keep_output("--svg", options.svg, svg_of(topology, options, to.axes, cells));
   if (!options.report.empty()) report_page(topology, options, arguments, to.axes, cells);
   return kExitDone;
 }
