@@ -148,8 +148,9 @@ void add_bound_options(CLI::App& app, CLI::Option* fabric, FabricOptions& option
           ->check(CLI::Range(0.0, 3.6e6))
           ->needs(fabric);
   app.add_option("--fabric-poll-ms", options.poll_ms,
-                 "they look so often, and --fabric-watchdog-ms is their detection time: a\n"
-                 "pause lasts up to 1 + max(2, detection / poll, rounded up) polls")
+                 "they look so often, and --fabric-watchdog-ms is their detection\n"
+                 "time: a pause lasts up to 1 + max(2, detection / poll, rounded\n"
+                 "up) polls")
       ->type_name("MS")
       ->check(CLI::Range(0.0, 3.6e6))
       ->needs(watchdog);
