@@ -71,7 +71,10 @@ void SendQueues::take_turn(void* self, std::uint64_t number) {
   Step step = Step::Done;
   for (int i = 0; i < kFramesPerTurn && step == Step::Done; ++i)
     step = queues.step(found->first, sq);
-  if (step == Step::NoRoom) queues.waiting_.push_back(found->first);
+  // A kick may have woken it before there was room: it waits once.
+  std::vector<std::uint32_t>& waiting = queues.waiting_;
+  if (step == Step::NoRoom && std::ranges::find(waiting, found->first) == waiting.end())
+    waiting.push_back(found->first);
   if (step == Step::Done) queues.wake(found->first, sq);
 }
 

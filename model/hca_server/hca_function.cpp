@@ -93,9 +93,9 @@ bool HcaFunction::serve() {
   serving_ = true;
   bool has_more = false;
   do {
-    if (uplink_) uplink_->take();
+    const bool has_frames = uplink_ && uplink_->take();
     stores_.apply_oldest(core_->bar.bytes());
-    has_more = loop.step(0, kTasksAtATime);
+    has_more = loop.step(0, kTasksAtATime) || has_frames;
     if (std::exchange(reset_due_, false)) {
       core_->power_on();
       has_more = true;

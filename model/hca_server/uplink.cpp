@@ -43,11 +43,14 @@ std::vector<int> Uplink::fds() const {
 }
 
 /// Each channel in its turn, so that none keeps the others waiting.
-void Uplink::take() {
-  for (bool came = true; came;) {
+bool Uplink::take() {
+  constexpr std::uint32_t kMostRounds = Wire::kFrames;
+  bool came = true;
+  for (std::uint32_t round = 0; came && round < kMostRounds; ++round) {
     came = false;
     for (std::size_t i = 0; i < channels_.size(); ++i) came = take_one(i) || came;
   }
+  return came;
 }
 
 /// False: nothing came, or there is no room for it.

@@ -38,8 +38,9 @@ class Uplink final : public FrameSink {
   Uplink(const Uplink&) = delete;
   Uplink& operator=(const Uplink&) = delete;
 
-  /// Puts everything that came on the wire, as far as it has room.
-  void take();
+  /// Puts what came on the wire, as far as it has room, or where else it goes. True: there may be
+  /// more, and others should have their turn first.
+  bool take();
   /// Those that are readable when something may have come; -1: look again later.
   [[nodiscard]] std::vector<int> fds() const;
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }

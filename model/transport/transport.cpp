@@ -396,12 +396,16 @@ bool Transport::State::is_too_long(std::span<const std::byte> frame, bool is_own
 
 void Transport::State::take(std::span<const std::byte> frame, bool is_own) {
   if (wire->port_type() == PortType::Ethernet && is_mac_control(frame)) return hear(frame);
-  const std::uint8_t priority = is_own ? std::uint8_t{0} : priority_of(frame, *engine.deps.port);
+  if (is_own) {
+    static_cast<void>(take_now(frame, is_own, Offer::Final));
+    return;
+  }
+  const PortSettings& port = *engine.deps.port;
   // Whoever comes later stands behind, whatever it is.
-  if (!is_own && !buffer->is_empty() && buffer->has_queue(priority))
-    return buffer->keep(frame, priority, 0);
-  const std::uint64_t waits_ns = take_now(frame, is_own, is_own ? Offer::Final : Offer::First);
-  if (waits_ns != 0) buffer->keep(frame, priority, waits_ns);
+  if (!buffer->is_empty() && buffer->has_queue(priority_of(frame, port)))
+    return buffer->keep(frame, priority_of(frame, port), 0);
+  const std::uint64_t waits_ns = take_now(frame, is_own, Offer::First);
+  if (waits_ns != 0) buffer->keep(frame, priority_of(frame, port), waits_ns);
 }
 
 /// 0: it is gone, otherwise it waits at most so many ns.

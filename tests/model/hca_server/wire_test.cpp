@@ -421,6 +421,36 @@ TEST_F(SwitchedWires, ShortFrame_IsAsLongAsAPortWouldMakeIt) {
   EXPECT_EQ(next_frame(*stations_[1]), expected);
 }
 
+/// A station that has a frame for another one whenever it is asked.
+class Endless final : public FrameChannel {
+ public:
+  Endless(std::uint8_t from, std::uint8_t to) : from_(from), to_(to) {}
+  [[nodiscard]] int fd() const noexcept override { return -1; }
+  [[nodiscard]] std::optional<std::size_t> receive(std::span<std::byte> frame) override {
+    ++received;
+    std::ranges::fill(frame.first(60), std::byte{2});
+    frame[5] = std::byte{to_};
+    frame[11] = std::byte{from_};
+    return 60;
+  }
+  [[nodiscard]] bool send(std::span<const std::byte> /*frame*/) override { return true; }
+  std::size_t received = 0;
+
+ private:
+  std::uint8_t from_, to_;
+};
+
+TEST(SwitchedWire, SocketThatNeverEnds_LeavesTheOthersTheirTurn) {
+  const auto wire = std::make_shared<Wire>();
+  Uplink::Channels channels;
+  channels.push_back(std::make_unique<Endless>(std::uint8_t{1}, std::uint8_t{2}));
+  const auto& endless = dynamic_cast<const Endless&>(*channels.front());
+  channels.push_back(std::make_unique<Endless>(std::uint8_t{2}, std::uint8_t{1}));
+  Uplink out(wire, shared_loop(*wire, 1), std::move(channels));
+  EXPECT_TRUE(out.take());
+  EXPECT_LE(endless.received, Wire::kFrames);
+}
+
 TEST(MacTable, OldEntry_IsNone) {
   MacTable table;
   const Mac address{2, 0, 0, 0, 0, 1};
