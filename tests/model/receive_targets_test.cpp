@@ -44,6 +44,8 @@ struct alignas(kPageBytes) Memory {
   std::array<std::byte, 5 * kPageBytes> bytes{};
 };
 
+constexpr std::uint64_t kLongestNs = 5000;  // that a frame waits, where whoever offers it can
+
 class ReceiveTargetsTest : public ::testing::Test {
  protected:
   ReceiveTargetsTest() {
@@ -149,7 +151,8 @@ class ReceiveTargetsTest : public ::testing::Test {
   CqTable cqs_{dma_, eqs_, scheduler_, 4};
   MkeyTable mkeys_{10};
   QCounterTable q_counters_;
-  ReceiveTargets targets_{{&dma_, &mkeys_, &cqs_, &scheduler_, &lost_, &q_counters_}};
+  ReceiveTargets targets_{
+      {&dma_, &mkeys_, &cqs_, &scheduler_, &lost_, &q_counters_, nullptr, kLongestNs}};
   prm::Buffer<prm::rqc> rqc_;
   std::size_t pas_bytes_ = 8;
   Iova iova_ = 0;
@@ -177,6 +180,27 @@ TEST_F(ReceiveTargetsTest, NothingPosted_FrameIsLostAndNobodyTold) {
   targets_.deliver(tirn_, frame_);
   EXPECT_EQ(lost_, 1U);
   EXPECT_FALSE(has_completed());
+}
+
+TEST_F(ReceiveTargetsTest, NothingPosted_FrameThatMayWaitIsNotLost) {
+  make_ready();
+  EXPECT_EQ(targets_.deliver(tirn_, frame_, {.offer = Offer::First}), kLongestNs);
+  EXPECT_EQ(targets_.deliver(tirn_, frame_, {.offer = Offer::Again}), kLongestNs);
+  EXPECT_EQ(lost_, 0U);
+  post(128, lkey_);
+  EXPECT_EQ(targets_.deliver(tirn_, frame_, {.offer = Offer::Again}), 0U);
+  EXPECT_EQ(completion().get<"byte_cnt">(), 100U);
+}
+
+TEST_F(ReceiveTargetsTest, FrameThatWaitedInVain_LetsNoOtherWaitUntilOneFindsAReceive) {
+  make_ready();
+  EXPECT_EQ(targets_.deliver(tirn_, frame_, {.offer = Offer::Last}), 0U);
+  EXPECT_EQ(targets_.deliver(tirn_, frame_, {.offer = Offer::First}), 0U);
+  EXPECT_EQ(lost_, 2U);
+  post(128, lkey_);
+  EXPECT_EQ(targets_.deliver(tirn_, frame_, {.offer = Offer::First}), 0U);
+  EXPECT_EQ(targets_.deliver(tirn_, frame_, {.offer = Offer::First}), kLongestNs);
+  EXPECT_EQ(lost_, 2U);
 }
 
 TEST_F(ReceiveTargetsTest, QueueInReset_FrameIsLost) {

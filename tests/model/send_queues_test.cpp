@@ -47,6 +47,9 @@ class Outlet final : public FrameOutlet {
     --room;
     frames.emplace_back(buffer_.begin(), buffer_.begin() + static_cast<long>(length));
   }
+  bool is_paused(std::span<const std::byte> /*frame*/, std::uint8_t priority) const override {
+    return priority == paused_priority;
+  }
   bool send_datagram(const UnderlayDatagram& datagram) override {
     if (datagram.qpn != underlay) return false;
     --room;
@@ -54,8 +57,9 @@ class Outlet final : public FrameOutlet {
     frames.emplace_back(datagram.payload.begin(), datagram.payload.end());
     return true;
   }
-  std::uint32_t underlay = 0;  // whose datagrams go
-  std::uint32_t q_key = 0;     // of the last one
+  std::uint8_t paused_priority = 0xff;  // none
+  std::uint32_t underlay = 0;           // whose datagrams go
+  std::uint32_t q_key = 0;              // of the last one
   std::size_t room = 1000;
   std::vector<std::vector<std::byte>> frames;
 
@@ -402,6 +406,37 @@ TEST_F(SendQueuesTest, DatagramLongerThanAnMtu_IsTooLong) {
   post({.pieces = {4097}, .has_address = true});
   ring();
   EXPECT_EQ(syndrome(0), prm::CqeSyndrome::LOCAL_LENGTH_ERR);
+}
+
+/// tisc.prio has the priority one bit higher (mlx5e_create_tises): create_tis() says 1.
+TEST_F(SendQueuesTest, FrameOfAPausedPriority_GoesWhenItMay) {
+  make_ready();
+  outlet_.paused_priority = 1;
+  const auto frame = build_frame({.udp = true, .payload = 100});
+  put_payload(frame);
+  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  ring();
+  ring();
+  EXPECT_TRUE(outlet_.frames.empty());
+  EXPECT_FALSE(is_completed(0));
+  EXPECT_EQ(counters_.port.priorities[1].sent.packets, 0U);
+  outlet_.paused_priority = 0xff;
+  queues_.room();
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 1U);
+  EXPECT_EQ(outlet_.frames[0], frame);
+  EXPECT_TRUE(is_completed(0));
+  EXPECT_EQ(counters_.port.priorities[1].sent.packets, 1U);
+}
+
+TEST_F(SendQueuesTest, FrameOfAnotherPriority_GoesOn) {
+  make_ready();
+  outlet_.paused_priority = 0;
+  const auto frame = build_frame({.udp = true, .payload = 100});
+  put_payload(frame);
+  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  ring();
+  EXPECT_EQ(outlet_.frames.size(), 1U);
 }
 
 TEST_F(SendQueuesTest, DatagramWithoutRoom_GoesWhenThereIsSome) {
