@@ -19,16 +19,15 @@ void Judge::asked(std::size_t node, std::uint64_t incarnation) {
 
 void Judge::begins(std::size_t node, const HardwareLease& lease) {
   hardware_.at(node)[lease.id] = lease;
-  const std::string name = name_of(node, lease.id);
-  for (const Answered& each : all_answered_[{node, lease.tenant}])
-    if (each.is_above(lease)) operations_.over(name, lease.asked_ns, each.told_ns);
-  operations_.begins(name, world_.now_ns());
+  note_answers(node, lease);
+  operations_.begins(name_of(node, lease.id), world_.now_ns());
   check(node, lease, "is granted by the hardware");
   check_quota(lease.tenant);
 }
 
 void Judge::told(std::size_t node, const HardwareLease& lease) {
   ++counts_.granted;
+  note_answers(node, lease);
   operations_.told(name_of(node, lease.id), world_.now_ns());
   check(node, lease, "is told to its client");
 }
@@ -42,6 +41,13 @@ void Judge::check(std::size_t node, const HardwareLease& lease, const char* what
       "node-{}: lease {} of tenant {}, of epoch {} and asked for {}, {}; fence {} is answered",
       node, lease.id, lease.tenant, lease.epoch,
       lease.asked_ns < answered.raised_ns ? "before" : "after", what, answered.epoch));
+}
+
+/// That a lease may not be there any more, by each answer that there was before.
+void Judge::note_answers(std::size_t node, const HardwareLease& lease) {
+  for (const Answered& each : all_answered_[{node, lease.tenant}])
+    if (each.is_above(lease))
+      operations_.over(name_of(node, lease.id), lease.asked_ns, each.told_ns);
 }
 
 void Judge::ends(std::size_t node, std::uint64_t id) {

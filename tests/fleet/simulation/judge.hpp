@@ -85,6 +85,7 @@ class Judge {
     std::uint64_t epoch = 0;
   };
   void check(std::size_t node, const HardwareLease& lease, const char* what);
+  void note_answers(std::size_t node, const HardwareLease& lease);
   void check_quota(std::uint64_t tenant);
   static std::string name_of(std::size_t node, std::uint64_t lease);
 
