@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an etcd on this host can do of what a fleet asks: transactions that write, keepalives, reads,
-events to many watches, and how its store grows. By the gateway, as nodes ask it, from processes of
+"""What an etcd on this host can do of what a fleet asks: transactions that write, keepalives,
+reads, events to many watches, and how its store grows. By the gateway, as nodes ask it, from processes of
 their own; etcd's own processor time says what it takes where the host has much to do.
 
     etcd_limits.py [--members 1|3] [--seconds N] [--clients N] [--watches N]
@@ -140,7 +140,8 @@ def measure_watches(etcd, options):
     after = done.get(timeout=300) - began
     watcher.join(60)
     print(f"  an event to {options.watches} watches on {streams} connections: "
-          f"{after * 1000:.0f} ms, {processor_s(etcd) - took_s:.2f} s of etcd's processors", flush=True)
+          f"{after * 1000:.0f} ms, {processor_s(etcd) - took_s:.2f} s of etcd's processors",
+          flush=True)
 
 
 def status(etcd):
@@ -159,8 +160,8 @@ def measure_growth(etcd):
     connection.ask("/v3/maintenance/defragment", {})
     each = (after - before) / writes
     print(f"  the store grows by {each:.0f} bytes a write until it is compacted: 2 GiB, etcd's "
-          f"limit unless told, are {2 ** 31 / each / 1e6:.1f} million writes; compacted and defragmented "
-          f"it has {status(etcd) / 1024:.0f} KiB again", flush=True)
+          f"limit unless told, are {2 ** 31 / each / 1e6:.1f} million writes; compacted and "
+          f"defragmented it has {status(etcd) / 1024:.0f} KiB again", flush=True)
 
 
 def main():
