@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What an etcd on this host can do of what a fleet asks: transactions that write, keepalives,
-reads, events to many watches, and how its store grows. By the gateway, as nodes ask it, from processes of
-their own; etcd's own processor time says what it takes where the host has much to do.
+reads, events to many watches, and how its store grows. By the gateway, as nodes ask it, from
+processes of their own; etcd's own processor time says what it takes where the host has much to do.
 
     etcd_limits.py [--members 1|3] [--seconds N] [--clients N] [--watches N]
 """
