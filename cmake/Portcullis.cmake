@@ -25,8 +25,8 @@ target_link_libraries(portcullis_flags INTERFACE portcullis_sanitizers)
 # four that are used are linked by name.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(DPDK REQUIRED libdpdk>=22.11)
-# "-include rte_config.h": DPDK's headers include it themselves (rte_common.h), and gcc passes over a
-# precompiled header that is not the first file that it reads.
+# "-include rte_config.h": DPDK's headers include it themselves (rte_common.h), and gcc passes over
+# a precompiled header that is not the first file that it reads.
 list(FIND DPDK_CFLAGS_OTHER -include at)
 if(NOT at EQUAL -1 AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
   list(REMOVE_AT DPDK_CFLAGS_OTHER ${at})
@@ -55,8 +55,9 @@ function(portcullis_library_code target)
                         CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
-# portcullis_read_once(NAME header source [target ..]): the header is read twice, once with the flags
-# of DPDK's headers, and not in each source: by targets that are REUSE_FROM NAME_eal or NAME_flags.
+# portcullis_read_once(NAME header source [target ..]): the header is read twice, once with the
+# flags of DPDK's headers, and not in each source of a target that is REUSE_FROM NAME_eal or
+# NAME_flags.
 # The presets with sanitizers do without: there a source that does not name what it uses is seen,
 # and ccache knows clang's precompiled headers in one folder alone.
 function(portcullis_read_once name header source)

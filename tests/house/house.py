@@ -207,12 +207,12 @@ def front_door(tree: Tree) -> Iterator[Finding]:
 
 
 def orphans(tree: Tree) -> Iterator[Finding]:
-    """Every .cpp is built, every header is included."""
+    """Every .cpp is built, every header is included, or precompiled."""
     cmake: dict[str, str] = {}  # a folder may have lists beside its CMakeLists.txt
     for source in tree.cmake:
         folder = source.path.rpartition("/")[0]
         cmake[folder] = cmake.get(folder, "") + source.text
-    included = set()
+    included = set(re.findall(r"<([\w/]+\.hpp)>", "".join(cmake.values())))
     for source in tree.cpp:
         names = re.findall(r'#\s*include\s*["<]([^">]+)[">]', source.text)
         included |= {beside(source, name) for name in names}

@@ -168,6 +168,10 @@ class Orphans(HouseTest):
     def test_header_that_nobody_includes_is_found(self):
         self.assertBroken("orphans", {"pmd/a.hpp": ""}, ("pmd/a.hpp", 1))
 
+    def test_header_that_is_precompiled_is_none(self):
+        cmake = "portcullis_library(pmd READS <pmd/a.hpp>)"
+        self.assertKept("orphans", {"pmd/CMakeLists.txt": cmake, "pmd/a.hpp": ""})
+
     def test_source_beside_a_loop_that_does_not_name_it_is_found(self):
         text = "foreach(program b)\n  add_executable(${program} ${program}.cpp)\nendforeach()"
         self.assertBroken("orphans", {"bench/CMakeLists.txt": text, "bench/a.cpp": ""},
