@@ -15,7 +15,10 @@ constexpr std::size_t kDeepest = 100;
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kEndOfName = " \t\r\n/>=<\"'";
 
-std::string_view without_prefix(std::string_view name) { return name.substr(name.find(':') + 1); }
+std::string_view without_prefix(std::string_view name) {
+  const auto colon = std::ranges::find(name, ':');
+  return colon == name.end() ? name : std::string_view(colon + 1, name.end());
+}
 
 class Parser {
  public:
