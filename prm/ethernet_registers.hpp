@@ -187,7 +187,6 @@ struct pplm_reg : Layout<"pplm_reg", 0x280,
     Field<"fec_override_admin_50g_1x", 0x130, 0x10>,
     Reserved<0x140, 0x140>> {};
 
-/// Not in the registry: its unions have no layout of their own, and the judge knows none such.
 /// port_access_reg_cap_mask: bit N from the end for register 0x5000 + N.
 struct pcam_reg : Layout<"pcam_reg", 0x280,
     Reserved<0x0, 0x8>,
