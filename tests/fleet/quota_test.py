@@ -296,7 +296,7 @@ class QuotasOfAFullEtcd(QuotaTest):
 
     def cluster(self, name, members=1):
         cluster = fleet_test.Cluster(self.folder / name, members)
-        cluster.members[0].tls = ["--quota-backend-bytes", "1048576"]
+        cluster.members[0].more = ["--quota-backend-bytes", "1048576"]
         self.addCleanup(cluster.kill)
         return cluster.start()
 
