@@ -33,6 +33,7 @@ class ManyPlaced {
     return more;
   }
   [[nodiscard]] std::size_t size() const noexcept { return below_ + beyond_.size(); }
+  // NOLINTNEXTLINE(modernize-use-nullptr): the 0 of "< 0"
   friend auto operator<=>(const ManyPlaced&, const ManyPlaced&) = default;
 
  private:
