@@ -51,7 +51,7 @@ struct PortSettings {
   static constexpr std::uint16_t kEthernetFrameBytes = 1522;  // before PMTU is written
   static constexpr std::uint64_t kGbps = 100;                 // what PTYS says of an Ethernet link
 
-  // The receive buffer, in cells of MLX5E_BUFFER_CELL_SHIFT (mlx5/core/en/port_buffer.h). How large
+  // The receive buffer, in cells of MLX5E_BUFFER_CELL_SHIFT (mlx5/core/en_dcbnl.c). How large
   // it is, and where a buffer without thresholds of its own stops the other end, is assumed.
   static constexpr std::size_t kBuffers = 8;
   static constexpr std::size_t kCellBytes = 128;
@@ -96,8 +96,9 @@ struct PortSettings {
   std::array<Buffer, kBuffers> buffers{Buffer{.size = kBufferCells}};
   std::array<std::uint8_t, kPriorities> priority_buffer{};  // pptb_reg.prio_x_buff
   std::uint8_t untagged_buffer = 0;                         // its untagged_buff: reads back
-  // Of the pauses that the port asks for: how long, and how long before their end again, in
-  // quanta, as pbmc_reg of mlxsw/reg.h says of both.
+  // Of the pauses that the port asks for: how long, and after what time again, in quanta, as
+  // mlxsw/reg.h of Linux says of both in its PBMC; 0: after half of it. That this card reads the
+  // second as that switch does is a hypothesis.
   std::uint16_t pause_quanta = 0xffff, pause_refresh = 0x7fff;
   std::array<TrafficClass, kPriorities> classes{};         // qetc_reg
   std::array<std::uint8_t, kPriorities> priority_class{};  // qtct_reg
@@ -114,7 +115,7 @@ struct PortSettings {
     return (mtu != 0 ? mtu : kEthernetFrameBytes) - kFcs;
   }
   /// Priorities that a frame of the other end may stop. With priority-based flow control PAUSE is
-  /// not obeyed: a link has one of the two (IEEE 802.1Q, clause 36).
+  /// not obeyed, a hypothesis: drivers set one of the two on a link.
   [[nodiscard]] std::uint8_t obeyed(bool is_per_priority) const noexcept {
     if (is_per_priority) return pfc_rx;
     return pause_rx && pfc_rx == 0 ? 0xff : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where a bridge has heard addresses: the table of IEEE 802.1Q, clause 8.8, without VLANs. An entry
-// is old after the time that a bridge takes unless told otherwise (table 8-6: 300 s). A full table
-// forgets its oldest entry.
+// Where a bridge has heard addresses, without VLANs. An entry is old after the time that Linux's
+// bridge takes unless told otherwise (BR_DEFAULT_AGEING_TIME of linux/if_bridge.h: 300 s). A full
+// table forgets its oldest entry.
 #pragma once
 
 #include <cstddef>

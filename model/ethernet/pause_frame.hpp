@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MAC control frames that stop the other end of a link: PAUSE (IEEE 802.3, annex 31B) all of it,
-// priority-based flow control (IEEE 802.1Q, clause 36; annex 31D of 802.3) by priority. Both go to
-// a group address that no bridge forwards. They say how long in quanta of 512 bit times; 0 quanta
-// end what an earlier one began.
+// MAC control frames that stop the other end of a link: PAUSE (ETH_P_PAUSE of linux/if_ether.h) all
+// of it, priority-based flow control (802.1Qbb) by priority. Both go to a group address that no
+// bridge forwards (br_handle_frame of Linux drops it). They say how long in quanta of 512 bit
+// times; 0 quanta end what an earlier one began. Wireshark's dissector judges them in tests.
 #pragma once
 
 #include <array>

@@ -111,8 +111,9 @@ void ReceiveBuffer::tell(std::uint8_t priorities, std::uint16_t quanta) {
   const bool went = deps_.say(deps_.context, frame);
   if (went) deps_.counters->count_pause_sent(frame);
   if (quanta == 0) return;
-  const auto early = std::min<std::uint64_t>(port.pause_refresh, port.pause_quanta / 2);
-  const std::uint64_t again = pause_ns(port.pause_quanta - early, PortSettings::kGbps);
+  const int refresh = port.pause_refresh != 0 ? port.pause_refresh : port.pause_quanta / 2;
+  const std::uint64_t again =
+      pause_ns(static_cast<std::uint64_t>(std::max(refresh, 1)), PortSettings::kGbps);
   say_at_ns_ = now + (went ? again : kSayAgainNs);
 }
 

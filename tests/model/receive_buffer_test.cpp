@@ -105,8 +105,28 @@ TEST_F(ReceiveBufferTest, Fill_DownToXon_LetsItGoOn) {
 
 TEST_F(ReceiveBufferTest, PauseThatIsStillNeeded_IsSaidAgainBeforeItsEnd) {
   keep(5);
-  run_until(kWholePauseNs - 1);
+  run_until(kWholePauseNs * 3 / 4);
   EXPECT_THAT(quanta(), ElementsAre(0xffff, 0xffff));
+}
+
+TEST_F(ReceiveBufferTest, PauseWithARefreshTime_IsSaidAgainThen) {
+  port_.pause_quanta = 1000;
+  port_.pause_refresh = 100;  // 512 ns
+  keep(5);
+  run_until(511);
+  EXPECT_THAT(said_, SizeIs(1));
+  run_until(512);
+  EXPECT_THAT(said_, SizeIs(2));
+}
+
+TEST_F(ReceiveBufferTest, PauseOfOneQuantum_IsSaidAgainLater) {
+  port_.pause_quanta = 1;
+  port_.pause_refresh = 0;
+  keep(5);
+  run_until(5);
+  EXPECT_THAT(said_, SizeIs(1));
+  run_until(6);
+  EXPECT_THAT(said_, SizeIs(2));
 }
 
 TEST_F(ReceiveBufferTest, FramesOrder_IsKept) {

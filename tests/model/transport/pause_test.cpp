@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A port that the other end of its link stops: frames made by hand, byte by byte as IEEE 802.3
-// (annex 31B) and 802.1Q (clause 36) have them, and what leaves the port when. At 100 Gb/s a
-// quantum of 512 bit times is 5.12 ns.
+// A port that the other end of its link stops: frames made by hand, byte by byte, which tshark
+// reads as well, and what leaves the port when. At 100 Gb/s a quantum of 512 bit times is 5.12 ns.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
