@@ -284,8 +284,12 @@ def bit_rows(layout, fields):
 
 
 def named_members(header, layout):
-    """Members of a bit layout that are neither reserved nor of open length."""
-    found = re.findall(r"(\w+)((?:\[\w*\])*);", header.struct(f"mlx5_ifc_{layout}_bits"))
+    """Members of a bit layout that are neither reserved nor of open length.
+
+    Of a union with a name, the name: what stands in it is reached through that.
+    """
+    text = re.sub(r"\bunion \{[^{}]*\} (?=\w)", "", header.struct(f"mlx5_ifc_{layout}_bits"))
+    found = re.findall(r"(\w+)((?:\[\w*\])*);", text)
     return [name for name, dimensions in found
             if not name.startswith("reserved") and not dimensions.startswith("[]")]
 
