@@ -77,7 +77,10 @@ class Etcd {
   /// answered, and may be of any.
   [[nodiscard]] Result<std::vector<std::string>> compare_endpoints(std::uint64_t most_ms);
 
-  /// What changes in any of them from `from_revision` on. At the endpoint that has answered last.
+  /// What changes in any of them from `from_revision` on; kFromNow: behind the revision that the
+  /// answer `is_created` names. At the endpoint that has answered last. Where something was written
+  /// between `from_revision` and now, etcd 3.4 tells that, and what follows soon, up to 100 ms late
+  /// (syncWatchersLoop in mvcc/watchable_store.go).
   [[nodiscard]] Result<void> watch(const std::vector<Range>& what, std::uint64_t from_revision);
   void end_watch() noexcept { transport_->close_stream(); }
   /// The next that has come; an error when the watch is over, for whatever reason.

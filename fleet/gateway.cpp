@@ -237,6 +237,7 @@ Result<WatchAnswer> read_watch(std::string_view line) {
   PORTCULLIS_TRY_ASSIGN(const json result, result_of(line));
   WatchAnswer answer;
   PORTCULLIS_TRY_ASSIGN(answer.header, header(result));
+  answer.is_created = flag(result, "created");
   answer.is_canceled = flag(result, "canceled");
   PORTCULLIS_TRY_ASSIGN(answer.compact_revision, number(result, "compact_revision"));
   PORTCULLIS_TRY_ASSIGN(const auto events, items(result, "events"));

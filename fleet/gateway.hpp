@@ -84,6 +84,7 @@ struct WatchEvent {
 struct WatchAnswer {
   Header header;
   std::vector<WatchEvent> events = {};
+  bool is_created = false;  // it tells what is written behind the header's revision
   bool is_canceled = false;
   std::uint64_t compact_revision = 0;  // not 0: what was asked for is not there any more
 };
@@ -100,6 +101,8 @@ struct Complaint {
 [[nodiscard]] std::string json_of(const Txn& txn);
 [[nodiscard]] std::string json_of_lease_grant(std::uint64_t ttl_s);
 [[nodiscard]] std::string json_of_lease(std::uint64_t id);
+/// As `from_revision`.
+inline constexpr std::uint64_t kFromNow = 0;
 [[nodiscard]] std::string json_of_watch(const std::vector<Range>& what,
                                         std::uint64_t from_revision);
 [[nodiscard]] std::string json_of_user(const std::string& user, const std::string& password);

@@ -193,18 +193,21 @@ bool Revocation::wait(std::uint64_t most_ms) {
   // An etcd that refuses it would be asked again and again, without a pause: once for each look
   // that was answered.
   if (!is_watching_ && std::exchange(may_watch_, false))
-    is_watching_ = etcd_->watch({all_of(outcome_prefix(tenant_))}, epoch_ + 1).has_value();
+    is_watching_ = etcd_->watch({all_of(outcome_prefix(tenant_))}, kFromNow).has_value();
   etcd_->wait(most_ms);
   bool has_news = false;
+  bool has_missed = false;
   while (is_watching_) {
     const auto change = etcd_->next_change();
     is_watching_ = change.has_value();
     if (!change || !*change) break;
     has_news = has_news || !(*change)->events.empty();
+    has_missed = has_missed || ((*change)->is_created && (*change)->header.revision > epoch_);
     for (const WatchEvent& each : (*change)->events)
       if (!each.is_delete) note_outcome(each.entry);
   }
-  return has_news;
+  // Where that fails, the caller's next look finds it.
+  return (has_missed && look().has_value()) || has_news;
 }
 
 bool Revocation::is_certain() const noexcept {

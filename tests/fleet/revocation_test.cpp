@@ -115,6 +115,38 @@ TEST(Standing, OutcomeBelowTheEpochThatTheWatchTells_IsUnreachable) {
   EXPECT_EQ(standing_by_watch(outcome(kEpoch - 1, kNode, 0)).standing, Standing::Unreachable);
 }
 
+/// What node a comes to, and how many transactions that took, where etcd's watch began at a
+/// revision and tells nothing, and a look would find the outcome.
+std::pair<Standing, std::size_t> standing_by_watch_from(std::uint64_t revision) {
+  const FakeGateway gateway([revision](const FakeGateway::Asked& asked) -> FakeGateway::Answer {
+    if (asked.path == "/v3/watch")
+      return {.body = fmt::format(R"({{"result":{{"header":{{"cluster_id":"1","revision":"{}"}},)"
+                                  R"("created":true}}}})"
+                                  "\n",
+                                  revision)};
+    const bool is_raise = asked.body.find("request_put") != std::string::npos;
+    return {.body =
+                txn_answer({is_raise ? R"({"response_put":{}})" : found(outcome(kEpoch, kNode, 0)),
+                            found(member_entry), found(session_entry)})};
+  });
+  auto etcd = *Etcd::create({.endpoints = {gateway.url()}, .deadline_ms = 30'000});
+  auto revocation = *Revocation::raise(*etcd, kTenant);
+  bool has_news = false;
+  for (int i = 0; i < 50 && !has_news; ++i) has_news = revocation.wait(10);
+  const auto asked = gateway.asked();
+  return {revocation.nodes().at(0).standing, static_cast<std::size_t>(std::ranges::count(
+                                                 asked, "/v3/kv/txn", &FakeGateway::Asked::path))};
+}
+
+/// A watch from the epoch on would be told late by etcd, and what follows with it.
+TEST(Standing, OutcomeBeforeTheWatchBegan_IsLookedForOnce) {
+  EXPECT_EQ(standing_by_watch_from(kEpoch + 1), (std::pair{Standing::TornDown, std::size_t{2}}));
+}
+
+TEST(Standing, WatchFromTheEpochOn_NeedsNoLook) {
+  EXPECT_EQ(standing_by_watch_from(kEpoch), (std::pair{Standing::Unreachable, std::size_t{1}}));
+}
+
 /// leasectl --wait at an etcd that was gone asked for a watch without a pause.
 TEST(Standing, WatchThatIsRefused_IsAskedForOnceALook) {
   const FakeGateway gateway([](const FakeGateway::Asked& asked) -> FakeGateway::Answer {

@@ -202,7 +202,8 @@ std::shared_ptr<Stream> Cluster::watch(const Asked& asked, std::function<void()>
     const json request = json::parse(asked.body.substr(begin, end - begin));
     const json& create = request.at("create_request");
     stream->ranges.push_back(range_of(create));
-    stream->next = std::stoull(create.at("start_revision").get<std::string>());
+    const auto first = std::stoull(create.at("start_revision").get<std::string>());
+    if (first != 0) stream->next = first;
     begin = end + 1;
   }
   std::erase_if(streams_, [](const auto& each) { return !each->is_open; });
@@ -227,11 +228,18 @@ void Cluster::look_at(const std::shared_ptr<Stream>& stream, std::uint64_t after
   });
 }
 
+void Cluster::begin(Stream& stream) {
+  if (!stream.next) stream.next = store_.revision() + 1;
+  stream.lines.push_back(json{{"result", {{"header", store_.header()}, {"created", true}}}}.dump());
+  stream.has_news();
+}
+
 void Cluster::send_changes(const std::shared_ptr<Stream>& stream) {
   if (stream->is_silent) return;
   if (cuts_.contains({stream->host, stream->member}) || members_[stream->member].isolated_at != 0)
     return look_at(stream, kLookAgainNs);  // it comes when it can
   if (stream->has_ended) return stream->has_news();
+  if (!std::exchange(stream->is_created, true)) begin(*stream);
   json result{{"header", store_.header()}};
   if (stream->next <= store_.compacted() && stream->next <= store_.revision()) {
     result["canceled"] = true;
@@ -240,7 +248,7 @@ void Cluster::send_changes(const std::shared_ptr<Stream>& stream) {
     json events = json::array();
     const auto& changes = store_.changes();
     auto at = std::lower_bound(
-        changes.begin(), changes.end(), stream->next,
+        changes.begin(), changes.end(), *stream->next,
         [](const Store::Change& one, std::uint64_t revision) { return one.revision < revision; });
     for (; at != changes.end(); ++at)
       if (std::any_of(stream->ranges.begin(), stream->ranges.end(),

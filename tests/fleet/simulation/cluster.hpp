@@ -30,8 +30,9 @@ struct Stream {
   HostId host = 0;
   std::size_t member = 0;
   std::vector<KeyRange> ranges = {};
-  std::uint64_t next = 0;  // revision that has not been sent
-  bool is_open = true;     // for whoever asked
+  std::optional<std::uint64_t> next = {};  // revision that has not been sent; none: from now on
+  bool is_open = true;                     // for whoever asked
+  bool is_created = false;
   bool has_ended = false;  // at the member, and it will be heard of
   bool is_silent = false;  // nothing comes any more, and nobody hears of it
   bool is_due = false;     // a look at it is on its way
@@ -107,6 +108,7 @@ class Cluster {
   [[nodiscard]] std::uint64_t delay_ns();
   void publish();
   void look_at(const std::shared_ptr<Stream>& stream, std::uint64_t after_ns);
+  void begin(Stream& stream);
   void send_changes(const std::shared_ptr<Stream>& stream);
 
   World& world_;
