@@ -32,15 +32,27 @@ slots = 2048
 grace_ms = 100
 [limits]
 tenant_leases = 2048
-default_ttl_ms = 60000
+default_ttl_ms = {ttl_ms}
+most_ttl_ms = {ttl_ms}
 orphan_ms = 40
 challenge_ms = 2000
 """
 PROMISES = {
     "all": f"isolation_s = {ISOLATION_S}\nstall_s = {STALL_S}\n",
     "alone": f"isolation_s = {ISOLATION_S}\n",
+    "by TTL": f"renew_alone = false\nstall_s = {STALL_S}\n",
     "nothing": "",
 }
+TTL_MS = {"by TTL": 5_000}
+
+
+def ttl_ms(promise):
+    return TTL_MS.get(promise, 60_000)
+
+
+def has_watchdog(promise):
+    """A node that gives its word is one."""
+    return "stall_s" in PROMISES[promise]
 
 
 class History:
@@ -164,12 +176,13 @@ class Host:
         self.notices.bind(str(self.folder / "notify"))
         self.notices.settimeout(0.1)
         environment = dict(os.environ)
-        if promise == "all":
+        if has_watchdog(promise):
             environment |= {"NOTIFY_SOCKET": str(self.folder / "notify"),
                             "WATCHDOG_USEC": str(int(WATCHDOG_S * 1e6))}
         self.node = Node(programs.leased, self.folder, name,
                          ",".join(each.url for each in self.proxies), SESSION_S, "--device",
-                         self.rig.device, more=PROMISES[promise] + CONFIG, env=environment)
+                         self.rig.device, env=environment,
+                         more=PROMISES[promise] + CONFIG.format(ttl_ms=ttl_ms(promise)))
         self.is_over = threading.Event()
         self.not_before = 0.0  # it is started again
         self.is_to_end = False
@@ -215,6 +228,7 @@ class Host:
 
     def run_clients(self):
         crowd = FleetCrowd(self.book, self.node.socket, self.chance, self.crowd_size, self.known)
+        crowd.ttl_ms = ttl_ms(self.promise)
         while not crowd.is_over and not self.is_over.is_set():
             crowd.run(0.2)
         self.known = crowd.known
@@ -246,7 +260,7 @@ class Host:
                 heard = time.monotonic()
             except TimeoutError:
                 pass
-            if self.promise == "all" and pid and time.monotonic() > heard + WATCHDOG_S:
+            if has_watchdog(self.promise) and pid and time.monotonic() > heard + WATCHDOG_S:
                 self.history.add(self.name, "watchdog")
                 process.send_signal(signal.SIGKILL)
                 heard = time.monotonic() + DEADLINE_S

@@ -163,6 +163,7 @@ class Member:
 
 class Crowd:
     alloc_refusals = ALLOC_REFUSALS
+    ttl_ms = 60_000  # of all but the leases that are to end by it
 
     def __init__(self, book, path, chance, members, known=0):
         self.book = book
@@ -238,7 +239,7 @@ class Crowd:
                       struct.pack("<QQB7x", *name, self.chance.choice(PLANS)), name)
             member.lease = None
         elif dice < 0.6:
-            self.send(member, wire.RENEW, struct.pack("<QQQ", *member.lease, 60_000))
+            self.send(member, wire.RENEW, struct.pack("<QQQ", *member.lease, self.ttl_ms))
         elif dice < 0.64:
             self.send(member, wire.LIST, struct.pack("<QQ", wire.EVERY_TENANT, 0))
         elif dice < 0.68:
@@ -261,7 +262,7 @@ class Crowd:
         tag = self.book.next_tag
         self.book.next_tag += 1
         qpn, psn = 0x100 + tag % 0xfff000, self.chance.randrange(1 << 24)
-        ttl_ms = 30 if self.chance.random() < 0.1 else 60_000
+        ttl_ms = 30 if self.chance.random() < 0.1 else self.ttl_ms
         size = self.chance.choice([4096, 4096, 12288])
         body = wire.Client.alloc_body(size=size, ttl_ms=ttl_ms, qpn=qpn, psn=psn, ack_timeout=8)
         self.send(member, wire.ALLOC, body, (tag, qpn, psn))
