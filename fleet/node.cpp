@@ -16,6 +16,8 @@ constexpr std::size_t kMostOutcomes = 64;
 /// Entries that one request reads: each has its own deadline, however many tenants were ever
 /// fenced.
 constexpr std::uint64_t kPage = 5'000;
+/// All of them together; who takes longer begins anew, and grants nothing meanwhile.
+constexpr std::uint64_t kMostReadNs = 600 * kNsPerSecond;
 constexpr std::uint64_t kTryAgainNs = 500 * kNsPerMs;
 /// For whoever does not answer which cluster it is of.
 constexpr std::uint64_t kCompareMs = 500;
@@ -225,7 +227,17 @@ Result<void> Node::register_session(std::uint64_t member_revision) {
 }
 
 Result<void> Node::read_epochs() {
-  const std::uint64_t kept_ns = kept_ns_;
+  const std::uint64_t until_ns = now_ns() + kMostReadNs;
+  std::uint64_t kept_ns = 0;
+  // That the session lived behind a keepalive is what a read behind that says, not the keepalive.
+  do {
+    kept_ns = kept_ns_;
+    PORTCULLIS_TRY(read_epochs_once(until_ns));
+  } while (kept_ns != kept_ns_);
+  return {};
+}
+
+Result<void> Node::read_epochs_once(std::uint64_t until_ns) {
   Range changed = all_of(kEpochs);
   Range quotas = all_of(kQuotas);
   changed.limit = quotas.limit = kPage;
@@ -242,19 +254,23 @@ Result<void> Node::read_epochs() {
                                             "itself",
                                             options_.name));
   PORTCULLIS_TRY(check_newest(epochs.found[2]));
-  PORTCULLIS_TRY(learn_pages(changed, std::move(epochs.found[0]), epochs.has_more[0]));
-  PORTCULLIS_TRY(learn_pages(quotas, std::move(epochs.found[1]), epochs.has_more[1]));
+  PORTCULLIS_TRY(learn_pages(changed, std::move(epochs.found[0]), epochs.has_more[0], until_ns));
+  PORTCULLIS_TRY(learn_pages(quotas, std::move(epochs.found[1]), epochs.has_more[1], until_ns));
   seen_revision_ = epochs.header.revision;
-  // That the session lived behind a keepalive is what a read behind that says, not the keepalive.
-  return kept_ns == kept_ns_ ? Result<void>() : read_epochs();
+  return {};
 }
 
 /// What is written while pages are read is found as it is then, or told by the watch and the next
 /// read, which begin behind the first page's revision. The session is kept meanwhile.
-Result<void> Node::learn_pages(Range what, std::vector<KeyValue> found, bool has_more) {
+Result<void> Node::learn_pages(Range what, std::vector<KeyValue> found, bool has_more,
+                               std::uint64_t until_ns) {
   for (const KeyValue& each : found) learn(each);
   while (has_more) {
     if (found.empty()) return fail(Errc::Malformed, "etcd has more than it has found");
+    if (now_ns() >= until_ns)
+      return fail(Errc::Timeout, fmt::format("what etcd has of {} tenants and more was not read "
+                                             "within {} s",
+                                             epochs_.size(), kMostReadNs / kNsPerSecond));
     what.key = found.back().key + '\0';  // the next that there can be
     if (now_ns() >= kept_ns_ + kept_ttl_s_ * kNsPerSecond / 3) PORTCULLIS_TRY(keep_session());
     PORTCULLIS_TRY_ASSIGN(auto page, etcd_->range(what));

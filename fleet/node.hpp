@@ -101,7 +101,9 @@ class Node {
   [[nodiscard]] Result<void> register_session(std::uint64_t member_revision);
   /// And the quotas that have changed.
   [[nodiscard]] Result<void> read_epochs();
-  [[nodiscard]] Result<void> learn_pages(Range what, std::vector<KeyValue> found, bool has_more);
+  [[nodiscard]] Result<void> read_epochs_once(std::uint64_t until_ns);
+  [[nodiscard]] Result<void> learn_pages(Range what, std::vector<KeyValue> found, bool has_more,
+                                         std::uint64_t until_ns);
   [[nodiscard]] Result<void> keep_session();
   /// Keeps the session, and reads what the watch may have missed.
   [[nodiscard]] Result<void> keep();

@@ -384,6 +384,17 @@ TEST_F(NodeTest, TenantsThatTakeLongerThanASession_AreToldWhileItIsKept) {
   EXPECT_GT(until_ns, now_ns);
 }
 
+TEST_F(NodeTest, TenantsThatTakeLongerThanAnyRead_ItDoesNotJoin) {
+  std::vector<std::string> lines;
+  log = [&](std::string_view line) { lines.emplace_back(line); };
+  tell_ns = 70 * kNsPerMs;  // 700 s for two pages
+  for (std::uint64_t tenant = 0; tenant < 12'001; ++tenant) store.put(epoch_key(tenant), "fence");
+  node->work(wake.get());
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(lines, Contains(HasSubstr("of 10000 tenants and more was not read within 600 s")));
+}
+
 TEST_F(NodeTest, TenantThatIsFencedTwiceBeforeItIsWritten_HasTheLaterEpoch) {
   pass(1);
   node->fenced(kTenant, 10, 1, 0);
