@@ -66,7 +66,7 @@ AREAS = (
 OTHERS = (_gtest("base", "base_test"), _gtest("fleet", "fleet_test"),
           _gtest("service/daemon", "daemon_test"))
 SIMULATION = Program("fleet_simulation", "fleet_simulation",
-                     ("tests/fleet/simulation/fleet_simulation", "--histories=600"))
+                     ("tests/fleet/simulation/fleet_simulation", "--histories=5000"))
 CONFIGURE = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER=g++",
              "-DPORTCULLIS_WERROR=ON", "-DPORTCULLIS_TESTS=ON", "-DPORTCULLIS_BENCHMARKS=OFF",
              "--log-level=WARNING")
