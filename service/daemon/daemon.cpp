@@ -17,6 +17,7 @@
 #include "base/entropy.hpp"
 #include "prm/enums.hpp"
 #include "program/leased_socket.hpp"
+#include "service/daemon/patience.hpp"
 
 namespace portcullis::service::daemon {
 namespace {
@@ -103,6 +104,9 @@ std::string name_of(const wire::FrameBytes& bytes) {
   return std::string(wire::name(static_cast<wire::Op>(op & ~wire::kAnswerBit)));
 }
 
+/// An end during which no lease ends for so long is over, and any end after so long in all.
+constexpr std::uint64_t kStillNs = 10 * kNsPerSecond;
+constexpr std::uint64_t kMostEndNs = 900 * kNsPerSecond;
 /// Connections over QUIC are numbered from here on, those over the socket from 1.
 constexpr ConnectionId kFirstOverQuic = ConnectionId{1} << 62;
 
@@ -504,14 +508,17 @@ void Daemon::take_config(const Config& config, const LogSink& log) {
 
 /// Every lease has its outcome, and who is connected has read of it; or their time is over.
 bool Daemon::end(const World& world) {
-  constexpr std::uint64_t kMostNs = 10 * kNsPerSecond;
   const Clock clock = Clock::wall();
-  const std::uint64_t until_ns = clock.now_ns() + kMostNs;
+  Patience patience({.still_ns = kStillNs, .most_ns = kMostEndNs}, clock);
   for (Port* port : ports()) port->stop_listening();
   sessions_->end();
-  while (!sessions_->has_ended() && clock.now_ns() < until_ns) {
+  std::uint64_t told_ns = 0;
+  while (!sessions_->has_ended() && !patience.is_over(sessions_->unended())) {
     serve(10);
     look_after(world);
+    if (clock.now_ns() < told_ns + kNsPerSecond) continue;
+    told_ns = clock.now_ns();
+    if (world.takes_longer) world.takes_longer(2 * kStillNs);
   }
   const std::uint64_t read_until_ns = clock.now_ns() + kNsPerSecond;
   const auto all = ports();
@@ -523,7 +530,10 @@ bool Daemon::end(const World& world) {
   for (Port* port : all) port->hang_up_on_all();
   serve(0);  // says goodbye
   if (!sessions_->has_ended() && world.log)
-    world.log("some leases had no outcome in 10 s; the function's reset ends them");
+    world.log(fmt::format(
+        "{} leases and grants had no outcome, and for {} s none got one; the function's reset "
+        "ends them",
+        sessions_->unended(), kStillNs / kNsPerSecond));
   return sessions_->has_ended();
 }
 
@@ -552,7 +562,9 @@ bool Daemon::run(const World& world) {
     look_after(world);
   }
   const bool has_ended = end(world);
-  const auto down = device_->stop();
+  const auto down = device_->stop([&world] {
+    if (world.takes_longer) world.takes_longer(2 * kStillNs);
+  });
   take_news();
   const bool is_good = has_ended && sessions_->fenced() == 0;
   if (fleet_) fleet_->stop(has_ended && down.has_value() && sessions_->has_proved_all());

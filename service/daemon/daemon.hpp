@@ -47,6 +47,8 @@ class Daemon {
     /// Leases that had to end because the node is alone have not ended in time, whatever keeps
     /// them: this process is to be ended at once, and does not come back from here.
     std::function<void()> give_up = {};
+    /// The end goes on, and is heard of again within so many ns. May be empty.
+    std::function<void(std::uint64_t)> takes_longer = {};
     LogSink log;
   };
 

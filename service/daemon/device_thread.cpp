@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <utility>
 
 namespace portcullis::service::daemon {
@@ -26,9 +27,12 @@ Counts DeviceThread::counts() const {
   return counts_;
 }
 
-Result<void> DeviceThread::stop() {
+Result<void> DeviceThread::stop(const std::function<void()>& goes_on) {
+  constexpr std::chrono::seconds kOften{1};
   stop_ = true;
   inbox_.wake();
+  while (is_over_.wait_for(kOften) != std::future_status::ready)
+    if (goes_on) goes_on();
   if (thread_.joinable()) thread_.join();
   return torn_down_;
 }
@@ -48,6 +52,7 @@ void DeviceThread::run() {
     (void)::poll(&waited, 1, kNapMs);
   }
   torn_down_ = engine_->tear_down();
+  over_.set_value();
 }
 
 }  // namespace portcullis::service::daemon

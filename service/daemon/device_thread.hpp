@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -32,8 +33,9 @@ class DeviceThread {
   /// How often it has looked at the device: grows all the time while the thread is well, and stands
   /// still while a call to the device hangs.
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(); }
-  /// Takes no more requests, tears down, and answers what that came to. Done twice is done.
-  Result<void> stop();
+  /// Takes no more requests, tears down, and answers what that came to; while that takes its time
+  /// `goes_on` is called once a second. Done twice is done.
+  Result<void> stop(const std::function<void()>& goes_on = {});
 
  private:
   void run();
@@ -46,6 +48,8 @@ class DeviceThread {
   mutable std::mutex lock_;
   Counts counts_;
   Result<void> torn_down_;
+  std::promise<void> over_;
+  std::future<void> is_over_ = over_.get_future();
   std::thread thread_;
 };
 

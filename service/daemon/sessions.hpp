@@ -106,8 +106,10 @@ class Sessions {
   void set_limits(const Limits& limits) { limits_ = limits; }
   /// Nothing is granted any more, and every lease is revoked.
   void end();
+  /// Leases without an outcome, and grants that were asked for.
+  [[nodiscard]] std::size_t unended() const noexcept { return book_.held() + asked_.size(); }
   /// Every lease has its outcome.
-  [[nodiscard]] bool has_ended() const noexcept { return book_.held() == 0 && asked_.empty(); }
+  [[nodiscard]] bool has_ended() const noexcept { return unended() == 0; }
   [[nodiscard]] std::uint64_t fenced() const noexcept { return fenced_; }
   /// No lease, of this server or of those before it, stays without a proof that its memory is free.
   [[nodiscard]] bool has_proved_all() const {

@@ -140,6 +140,11 @@ portcullis::Result<bool> serve(const leased::Options& options) {
                       .reload = [&] { return reload(options, manager); },
                       .is_well = [&manager] { manager.tell("WATCHDOG=1"); },
                       .give_up = [] { give_up(); },
+                      // sd_notify(3): it goes beyond TimeoutStopSec=.
+                      .takes_longer =
+                          [&manager](std::uint64_t ns) {
+                            manager.tell("EXTEND_TIMEOUT_USEC=" + std::to_string(ns / 1'000));
+                          },
                       .log = log_line});
 }
 

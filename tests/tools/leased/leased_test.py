@@ -396,6 +396,19 @@ class Leased(unittest.TestCase):
             until("STOPPING=1")
         self.assertEqual(server.end(None), 0)
 
+    def test_service_manager_is_told_that_an_end_with_leases_may_take_longer(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            path = f"{self.folder.name}/notify"
+            manager.bind(path)
+            manager.settimeout(DEADLINE_S)
+            server = self.serve(env=os.environ | {"NOTIFY_SOCKET": path})
+            with server.client() as client:
+                client.alloc()
+                server.process.send_signal(signal.SIGTERM)
+                while manager.recv(4096).decode().strip() != "EXTEND_TIMEOUT_USEC=20000000":
+                    pass
+                self.assertEqual(server.end(None), 0)
+
     def test_service_manager_that_does_not_listen_keeps_no_revoke_waiting(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
             path = f"{self.folder.name}/notify"
