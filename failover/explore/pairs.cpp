@@ -97,6 +97,7 @@ const std::vector<Pairs::Number>& Pairs::beside(std::size_t client, Number memor
 std::vector<Pairs::Step> Pairs::take_steps_of(std::size_t actor) {
   std::vector<Step> steps = std::move(actors_[actor].steps);
   std::sort(steps.begin(), steps.end());
+  steps.shrink_to_fit();
   return steps;
 }
 
