@@ -73,7 +73,14 @@ class Draw {
  public:
   explicit Draw(std::uint32_t seed) : random_(seed) {}
 
-  Dump of(std::initializer_list<OutstandingRequest> requests) {
+  /// Four to eight of any kind.
+  std::vector<OutstandingRequest> many() {
+    std::vector<OutstandingRequest> all(4 + below(5));
+    for (OutstandingRequest& each : all)
+      each = opcodes_[below(static_cast<unsigned>(opcodes_.size()))];
+    return all;
+  }
+  Dump of(const std::vector<OutstandingRequest>& requests) {
     const Contract one = contract(), other = contract();
     Dump dump;
     for (const OutstandingRequest& each : requests) {
@@ -98,8 +105,9 @@ class Draw {
   Completion outcome() {
     constexpr Completion kRefused = {Outcome::Refused, "REM_ACCESS_ERR"};
     constexpr Completion kNone = {Outcome::Unknown, ""};
-    const Completion all[] = {kUnknown, kUnknown,   kUnknown,    kNone,
-                              kNone,    kCompleted, kUnmodelled, kRefused};
+    constexpr Completion kGeneral = {Outcome::Unknown, "GENERAL_ERR"};
+    const Completion all[] = {kUnknown, kUnknown,   kUnknown,    kNone,   kNone,
+                              kGeneral, kCompleted, kUnmodelled, kRefused};
     return all[below(static_cast<unsigned>(std::size(all)))];
   }
   void leave_out(OutstandingRequest& made) {
@@ -112,6 +120,7 @@ class Draw {
 
   std::mt19937 random_;
   std::vector<Contract> all_contracts_ = contracts();
+  std::vector<OutstandingRequest> opcodes_ = every_opcode();
 };
 
 /// So many dumps of each three opcodes; PORTCULLIS_RUNS=100 in front of the test draws more.
@@ -127,6 +136,16 @@ TEST(Rules, InDumpsOfAnyThreeOpcodes_AreWhatTheExplorerFindsForTheWhole) {
     for (const OutstandingRequest& b : every_opcode())
       for (const OutstandingRequest& c : every_opcode())
         for (unsigned run = 0; run < runs(); ++run) compare(draw.of({a, b, c}), found);
+  EXPECT_THAT(found.differences, ::testing::IsEmpty());
+  EXPECT_GT(found.ruled, 0U);
+  EXPECT_GT(found.open, 0U);
+}
+
+TEST(Rules, InDrawnDumpsOfFourToEight_AreWhatTheExplorerFindsForTheWhole) {
+  Compared found;
+  Findings findings;
+  Draw draw(8);
+  for (unsigned run = 0; run < 300 * runs(); ++run) compare(draw.of(draw.many()), found, &findings);
   EXPECT_THAT(found.differences, ::testing::IsEmpty());
   EXPECT_GT(found.ruled, 0U);
   EXPECT_GT(found.open, 0U);
