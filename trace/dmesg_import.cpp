@@ -336,7 +336,7 @@ class Importer {
                               devices.size(), fmt::join(devices, ", ")));
     if (std::ranges::find(devices, device) == devices.end())
       return fail(Errc::NotFound, fmt::format("{}: no command of device {}; it has those of {}",
-                                              file_, quoted(device), fmt::join(devices, ", ")));
+                                              file_, in_quotes(device), fmt::join(devices, ", ")));
     ImportedLog log;
     log.recording.source = fmt::format("mlx5_core's dump_command in {}, device {}", file_, device);
     for (Imported& imported : commands_) {

@@ -37,7 +37,7 @@ class Parser {
     if (first != kTraceMagic)
       return bad(
           fmt::format("begins with {}; \"{}\" expected, as trace-import and --trace write it",
-                      quoted(*first), kTraceMagic));
+                      in_quotes(*first), kTraceMagic));
     while (const auto line = lines_.next()) {
       if (line->empty() || line->starts_with('#')) continue;
       PORTCULLIS_TRY(open_ ? inside(*line) : outside(*line));
@@ -59,12 +59,12 @@ class Parser {
       recording_.source = rest;
       return {};
     }
-    if (key != "command") return bad(quoted(line) + "; a line \"command ..\" expected");
+    if (key != "command") return bad(in_quotes(line) + "; a line \"command ..\" expected");
     const auto sequence = to_number(take_word(rest), 10);
     take_word(rest);  // the opcode's name, for people
     opcode_ = to_prefixed_hex(take_word(rest)).value_or(~std::uint64_t{0});
     if (!sequence || opcode_ > 0xffff)
-      return bad(quoted(line) + "; \"command NUMBER NAME 0xOPCODE op_mod 0xMODIFIER\" expected");
+      return bad(in_quotes(line) + "; \"command NUMBER NAME 0xOPCODE op_mod 0xMODIFIER\" expected");
     command_ = TraceCommand{};
     command_.sequence = *sequence;
     in_ = out_ = Draft{};
@@ -88,7 +88,7 @@ class Parser {
       return {};
     if (key.starts_with("in_")) return message(in_, key.substr(3), rest);
     if (key.starts_with("out_")) return message(out_, key.substr(4), rest);
-    return bad(fmt::format("{}; accepted are {}", quoted(line), kAcceptedKeys));
+    return bad(fmt::format("{}; accepted are {}", in_quotes(line), kAcceptedKeys));
   }
 
   template <class T>
@@ -96,7 +96,7 @@ class Parser {
                       std::optional<T>& to) {
     const auto value = to_number(text, 10);
     if (!value || *value > most)
-      return bad(fmt::format("{} {}; a number from 0 to {} expected", key, quoted(text), most));
+      return bad(fmt::format("{} {}; a number from 0 to {} expected", key, in_quotes(text), most));
     to = static_cast<T>(*value);
     return {};
   }
@@ -112,7 +112,7 @@ class Parser {
       command_.delivery_status = static_cast<std::uint8_t>(*status);
     } else {
       return bad(fmt::format("delivery {}; \"NAME 0xSTATUS\", \"none\" or \"unknown\" expected",
-                             quoted(text)));
+                             in_quotes(text)));
     }
     return {};
   }
@@ -120,7 +120,7 @@ class Parser {
   Result<void> message(Draft& draft, std::string_view key, std::string_view rest) {
     if (key == "length") return length(draft, rest);
     if (key != "unknown" && key != "hex")
-      return bad(fmt::format("{}; accepted are {}", quoted(key), kAcceptedKeys));
+      return bad(fmt::format("{}; accepted are {}", in_quotes(key), kAcceptedKeys));
     if (!draft.length) return bad(fmt::format("{} before the message's length", key));
     return key == "hex" ? hex(draft, rest) : gap(draft, rest);
   }
@@ -143,10 +143,10 @@ class Parser {
         *length > *draft.length - *offset)
       return bad(
           fmt::format("unknown {}; \"0xOFFSET LENGTH\" inside the message's {} bytes expected",
-                      quoted(text), *draft.length));
+                      in_quotes(text), *draft.length));
     auto& gaps = draft.message.gaps;
     if (!gaps.empty() && *offset <= gaps.back().offset + gaps.back().length)
-      return bad(fmt::format("unknown {} is not behind the one before", quoted(text)));
+      return bad(fmt::format("unknown {} is not behind the one before", in_quotes(text)));
     gaps.push_back({*offset, *length});
     return {};
   }
@@ -154,17 +154,17 @@ class Parser {
   Result<void> hex(Draft& draft, std::string_view rest) {
     const std::string_view text = rest;
     std::string_view where = take_word(rest);
-    if (!where.ends_with(':')) return bad(quoted(text) + "; \"0xOFFSET: BYTES\" expected");
+    if (!where.ends_with(':')) return bad(in_quotes(text) + "; \"0xOFFSET: BYTES\" expected");
     where.remove_suffix(1);
     const auto offset = to_prefixed_hex(where);
     std::vector<std::byte> row;
     while (!rest.empty())
       if (!bytes(take_word(rest), row))
-        return bad(quoted(text) + "; bytes in groups of up to 8 hexadecimal digits expected");
+        return bad(in_quotes(text) + "; bytes in groups of up to 8 hexadecimal digits expected");
     if (!offset || row.empty() || row.size() > kTraceRowBytes || *offset >= *draft.length ||
         row.size() > *draft.length - *offset)
-      return bad(fmt::format("hex {}; 1 to {} bytes inside the message's {} expected", quoted(text),
-                             kTraceRowBytes, *draft.length));
+      return bad(fmt::format("hex {}; 1 to {} bytes inside the message's {} expected",
+                             in_quotes(text), kTraceRowBytes, *draft.length));
     std::ranges::copy(row, draft.message.bytes.begin() + static_cast<std::ptrdiff_t>(*offset));
     return {};
   }

@@ -42,7 +42,7 @@ std::optional<std::uint64_t> to_prefixed_hex(std::string_view text) noexcept {
   return to_number(text.substr(2), 16);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string shown(text.substr(0, kQuotedCharacters));
   std::ranges::replace_if(
       shown, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');

@@ -34,6 +34,7 @@ std::string_view take_word(std::string_view& rest) noexcept;
 [[nodiscard]] std::optional<std::uint64_t> to_prefixed_hex(std::string_view text) noexcept;
 
 /// `text` for an error line: at most 60 characters of it, and none that a terminal would obey.
-[[nodiscard]] std::string quoted(std::string_view text);
+/// Not named quoted(): of a std::string that is std::quoted() as well, where <iomanip> is read.
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 }  // namespace portcullis::trace

@@ -26,8 +26,8 @@ namespace portcullis::tools::trace {
 namespace {
 
 using portcullis::trace::Comparison;
+using portcullis::trace::in_quotes;
 using portcullis::trace::Named;
-using portcullis::trace::quoted;
 using portcullis::trace::Recording;
 using portcullis::trace::Rules;
 using Arguments = std::span<const std::string_view>;
@@ -144,7 +144,7 @@ Result<DiffOptions> parse_diff(Arguments arguments) {
       return fail(Errc::InvalidArgument,
                   fmt::format("no option {}; --ignore FIELD, --strict, --list-ignored, --json, "
                               "--version and --help are accepted",
-                              quoted(argument)));
+                              in_quotes(argument)));
     } else {
       options.files.push_back(argument);
     }
@@ -174,7 +174,7 @@ std::string idle_patterns(const std::vector<std::string>& patterns,
           return portcullis::trace::has_field(recording, pattern);
         }))
       lines += fmt::format("trace-diff: --ignore {}: neither recording has such a field\n",
-                           quoted(pattern));
+                           in_quotes(pattern));
   return lines;
 }
 
@@ -225,10 +225,10 @@ Outcome trace_import(Arguments arguments) {
     } else if (argument.starts_with('-') && argument != "-") {
       return bad("trace-import",
                  fmt::format("no option {}; --device DEVICE, --version and --help are accepted",
-                             quoted(argument)));
+                             in_quotes(argument)));
     } else if (file) {
       return bad("trace-import",
-                 fmt::format("{} is a second file; one log expected", quoted(argument)));
+                 fmt::format("{} is a second file; one log expected", in_quotes(argument)));
     } else {
       file = argument;
     }
