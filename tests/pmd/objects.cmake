@@ -1,16 +1,6 @@
 # Objects and the data path, judged by bytes: commands against the kernel's mlx5_ifc.h, WQEs and
 # CQEs against rdma-core's mlx5dv.h.
 enable_language(C)
-set(PORTCULLIS_MLX5_HEADERS
-    ""
-    CACHE PATH "include/linux/mlx5 of Linux 6.1 (default: the installed)")
-set(mlx5_headers "${PORTCULLIS_MLX5_HEADERS}")
-if(NOT mlx5_headers)
-  file(GLOB mlx5_headers LIST_DIRECTORIES true
-       /usr/src/linux-headers-6.1*-common/include/linux/mlx5)
-  list(APPEND mlx5_headers NOTFOUND)
-  list(GET mlx5_headers 0 mlx5_headers)
-endif()
 
 add_library(ifc_fields STATIC ifc_fields.c)
 target_include_directories(ifc_fields PRIVATE ${PROJECT_SOURCE_DIR} ${mlx5_headers})

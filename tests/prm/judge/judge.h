@@ -14,7 +14,14 @@ struct reference {
   unsigned long long first, second;  // bit offset and width; or bits; or the value
 };
 
+/// Where a kernel's header after Linux 6.1 is known to say otherwise than ours; ended by no key.
+struct later_linux {
+  const char* key;
+  unsigned long long ours[2], theirs[2];  // as first and second of a reference
+};
+
 extern const struct reference* const references[];
+extern const struct later_linux later[];
 // "layout member" for each member that a bit layout of the header has and ours must name.
 extern const char* const required[];
 

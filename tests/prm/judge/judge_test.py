@@ -50,6 +50,11 @@ class JudgeTest(unittest.TestCase):
                             "\nmlx5_cqe64\top_own\t504\t16\n")
         self.expect_one(rows, self.constants, "mlx5_cqe64 op_own", "mlx5dv.h")
 
+    def test_a_field_that_later_linux_has_elsewhere_is_a_difference_once_it_is_altered(self):
+        rows = self.altered(self.layouts, "\ncmd_hca_cap\tshampo\t186\t1\n",
+                            "\ncmd_hca_cap\tshampo\t187\t1\n")
+        self.expect_one(rows, self.constants, "cmd_hca_cap shampo", "187 1")
+
     def test_one_devx_field_moved_is_one_difference(self):
         rows = self.altered(self.layouts, "\ncreate_qp_in\twq_umem_id\t2112\t32\n",
                             "\ncreate_qp_in\twq_umem_id\t2080\t32\n")

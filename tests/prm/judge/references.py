@@ -68,12 +68,25 @@ SHARED = {
     ("ib_port_info", "localphyerrors_overrunerrors"): [
         ("local_phy_errors", 4), ("overrun_errors", 4)],
 }
-# Fields under another name than the header's.
+# Fields under another name than the header's, where it does not have ours.
 RENAMED = {("ib_node_info", "system_image_guid"): "sys_guid",
            ("mlx5_wqe_eth_seg", "inline_hdr_sz"): "inline_hdr.sz",
            ("mlx5_wqe_eth_seg", "inline_hdr_start"): "inline_hdr.start",
            ("cmd_hca_cap", "relaxed_ordering_read_pci_enabled"): "relaxed_ordering_read"}
-# Fields that no header names; the layout says where they were read.
+# Fields that Linux after 6.1 has inside of another member: used where the header has that member.
+MOVED = {("general_obj_in_cmd_hdr", "log_obj_range"): "op_param.create.log_obj_range",
+         ("flow_table_context", "sw_owner_icm_root_1"): "sws.sw_owner_icm_root_1",
+         ("flow_table_context", "sw_owner_icm_root_0"): "sws.sw_owner_icm_root_0"}
+# What Linux 6.12 or 6.8 puts elsewhere than 6.1: our key -> (ours, theirs), each as the judge has it.
+# Fields of one bit more and a longer answer; and the capability that 6.1 has at another bit, which
+# nothing here reads or offers.
+LATER = {"cmd_hca_cap shampo": ((186, 1), (683, 1)),
+         "mkc log_page_size": ((475, 5), (474, 6)),
+         "create_mkey_in memory_key_mkey_entry.log_page_size": ((603, 5), (602, 6)),
+         "query_mkey_out memory_key_mkey_entry.log_page_size": ((603, 5), (602, 6)),
+         "ppcnt_reg prio_tc": ((61, 3), (59, 5)),
+         "sizeof query_qp_out": ((2176, 0), (3712, 0))}
+# Fields that no header names, or only a later one; the layout says where they were read.
 UNNAMED = {"cmd_hca_cap": ["relaxed_ordering_read"],
            "wq": ["dbr_umem_id", "wq_umem_id", "wq_umem_offset"],
            "ib_port_info": ["cap_mask2", "link_speed_ext_active", "link_speed_ext_supported",
@@ -267,16 +280,39 @@ def struct_rows(header, layout, struct, fields):
     return rows + member_rows(header, layout, struct, whole)
 
 
-def is_unnamed(layout, field):
-    """Also where another layout has one with such a field as a whole, under its name."""
+def innermost(layout, field):
+    """The layout that has the last part of `field`, which others hold as a whole, and that part."""
     outer, _, last = field.rpartition(".")
-    return last in UNNAMED.get(outer.rpartition(".")[2] if outer else layout, [])
+    return outer.rpartition(".")[2] if outer else layout, last
 
 
-def bit_rows(layout, fields):
+def is_unnamed(header, layout, field):
+    """Also where the header has such a name for what is another field of ours."""
+    inside, last = innermost(layout, field)
+    if last not in UNNAMED.get(inside, []):
+        return False
+    members = named_members(header, inside)
+    taken = [theirs for (owner, ours), theirs in RENAMED.items()
+             if owner == inside and ours not in members]
+    return last not in members or last in taken
+
+
+def name_in(header, layout, field):
+    """What the header calls our field: its path from the struct of `layout`."""
+    inside, last = innermost(layout, field)
+    moved = MOVED.get((inside, last), "")
+    if moved and moved.partition(".")[0] in named_members(header, inside):
+        return field.removesuffix(last) + moved
+    renamed = RENAMED.get((inside, last), last)
+    if renamed != last and last not in named_members(header, inside):
+        return field.removesuffix(last) + renamed
+    return field
+
+
+def bit_rows(header, layout, fields):
     struct = f"struct mlx5_ifc_{layout}_bits"
-    unnamed = [field for field in fields if is_unnamed(layout, field)]
-    named = {f: RENAMED.get((layout, f), f) for f in fields if f not in unnamed}
+    unnamed = [field for field in fields if is_unnamed(header, layout, field)]
+    named = {f: name_in(header, layout, f) for f in fields if f not in unnamed}
     rows = [f'{{"", "{layout} {f}", 0, 0}}' for f in unnamed]
     rows += [f'{{"mlx5_ifc.h", "{layout} {ours}", offsetof({struct}, {theirs}), '
              f"sizeof((({struct} *)0)->{theirs})}}" for ours, theirs in named.items()]
@@ -299,14 +335,17 @@ def symbol_of(header):
 
 
 def index_of(symbols, required):
-    """The file that brings the tables of all headers together."""
+    """The file that brings the tables of all headers together, and LATER."""
     lines = ['#include "tests/prm/judge/judge.h"']
     lines += [f"extern const struct reference {symbol}[];" for symbol in symbols]
     lines.append("const struct reference *const references[] = {")
     lines += [f"  {symbol}," for symbol in symbols]
     lines += ["  0};", "const char *const required[] = {"]
     lines += [f'  "{member}",' for member in required]
-    return "\n".join([*lines, "  0};", ""])
+    lines += ["  0};", "const struct later_linux later[] = {"]
+    lines += [f'  {{"{key}", {{{ours[0]}, {ours[1]}}}, {{{theirs[0]}, {theirs[1]}}}}},'
+              for key, (ours, theirs) in LATER.items()]
+    return "\n".join([*lines, "  {0, {0, 0}, {0, 0}}};", ""])
 
 
 def main(kernel_dir, verbs_dir, structs_py, out_dir, *row_files):
@@ -319,6 +358,7 @@ def main(kernel_dir, verbs_dir, structs_py, out_dir, *row_files):
     for layout, field, _, _ in fields:
         fields_of.setdefault(layout, []).append(field)
 
+    newer = set(pathlib.Path(__file__).with_name("newer_members.txt").read_text().splitlines())
     rows = {name: [] for name in headers}
     structs = {name: set() for name in headers}
     required = []
@@ -328,8 +368,9 @@ def main(kernel_dir, verbs_dir, structs_py, out_dir, *row_files):
             structs[header].add(struct)
         if layout not in STRUCTS:
             of_devx, names = devx_rows(devx, layout, names)
-            rows["mlx5_ifc.h"] += bit_rows(layout, names) + of_devx
-            required += [f"{layout} {m}" for m in named_members(headers["mlx5_ifc.h"], layout)]
+            rows["mlx5_ifc.h"] += bit_rows(headers["mlx5_ifc.h"], layout, names) + of_devx
+            required += [f"{layout} {m}" for m in named_members(headers["mlx5_ifc.h"], layout)
+                         if f"{layout} {m}" not in newer]
     for (layout, header, struct), members in ALSO.items():
         rows[header] += member_rows(header, layout, struct, members)
         structs[header].add(struct)
