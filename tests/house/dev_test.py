@@ -104,9 +104,9 @@ class Systems(Dev):
 
     def test_ubuntu_has_no_such_headers(self):
         self.is_a(UBUNTU)
-        self.without_headers("linux-headers-6.8.0-40\n")
+        self.without_headers("linux-headers-6.11.0-40\n")
         self.write("unknown", "etcd-server\n")
-        self.check_refused("Ubuntu 24.04.1 LTS", "etcd-server linux-headers-6.1*-common", "test")
+        self.check_refused("Ubuntu 24.04.1 LTS", "etcd-server linux-headers-6.8.0-*[0-9]", "test")
 
     def test_headers_alone_are_missed_by_name(self):
         self.without_headers("")
@@ -147,6 +147,32 @@ class Systems(Dev):
             "linux-headers-6.12.117+deb13-common-rt", "linux-headers-6.12.117+deb13-amd64")
         self.assertEqual(told, "dev: this is Debian GNU/Linux 13 (trixie); "
                                "Debian 12 is what is supported\n")
+
+    def test_ubuntu_installs_the_newest_headers_of_its_own(self):
+        self.is_a(UBUNTU)
+        self.check_newest_headers(
+            "linux-headers-6.8.0-151", "linux-headers-6.8.0-40", "linux-headers-6.8.0-151-generic",
+            "linux-headers-6.11.0-29", "linux-headers-6.8.0-1009-aws")
+
+    def test_headers_that_ubuntu_has_unpacked_are_asked_of_nobody(self):
+        self.is_a(UBUNTU)
+        shutil.rmtree(self.root / "src")
+        self.write("src/linux-headers-6.8.0-151/include/linux/mlx5/mlx5_ifc.h", "")
+        done = self.dev("build")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertNotIn("linux-headers", self.log(" install ")[0])
+
+    def test_ubuntu_is_told_what_its_deps_leave_out(self):
+        self.is_a(UBUNTU)
+        self.write("unknown", "chromium\n")
+        done = self.dev("deps")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("what ./dev browser needs is left out", done.stderr)
+        self.assertIn(" mmdebstrap ", self.log(" install ")[0])
+
+    def test_debian_has_everything_in_its_deps(self):
+        self.dev("deps")
+        self.assertIn(" chromium ", self.log(" install ")[0])
 
     def test_network_that_is_down_is_told_with_apts_last_word(self):
         self.write("apt-get", "echo Reading; echo; echo 'E: no route to host'; exit 100\n")
