@@ -45,7 +45,7 @@ std::vector<LinkId> FlowPaths::next_hops(const Flow& flow, NodeId at) {
   // The only link of a host, not the last one that a failure has left it. A switch drops.
   if (has_entry || from_[at].size() != 1 || is_down(from_[at].front())) return links;
   if (topology_.nodes[at].kind != NodeKind::Host || at != flow.from) return links;
-  return from_[at];
+  return {from_[at].front()};
 }
 
 void FlowPaths::along_path(const Flow& flow, FlowWays& ways) const {
