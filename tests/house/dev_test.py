@@ -98,7 +98,7 @@ class Systems(Dev):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr.splitlines()[-1],
                          f"dev: apt does not know: {packages}; this is {system}; "
-                         "Debian 12 is what is supported")
+                         "Debian 12 is what is supported (docs/install.md, Systems)")
         self.assertEqual(self.log("apt-get -q -y -o DPkg::Lock::Timeout=300 install"), [])
         self.assertEqual(self.log("cmake --"), [])
 
@@ -124,7 +124,7 @@ class Systems(Dev):
         done = self.dev("build")
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual(done.stderr, "dev: this is Ubuntu 24.04.1 LTS; "
-                                      "Debian 12 is what is supported\n")
+                                      "Debian 12 is what is supported (docs/install.md, Systems)\n")
 
     def check_newest_headers(self, newest: str, *others: str) -> str:
         self.without_headers("".join(f"{name}\n" for name in (newest, *others)))
@@ -146,7 +146,7 @@ class Systems(Dev):
             "linux-headers-6.12.117+deb13-common", "linux-headers-6.12.41+deb13-common",
             "linux-headers-6.12.117+deb13-common-rt", "linux-headers-6.12.117+deb13-amd64")
         self.assertEqual(told, "dev: this is Debian GNU/Linux 13 (trixie); "
-                               "Debian 12 is what is supported\n")
+                               "Debian 12 is what is supported (docs/install.md, Systems)\n")
 
     def test_ubuntu_installs_the_newest_headers_of_its_own(self):
         self.is_a(UBUNTU)
