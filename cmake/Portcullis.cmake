@@ -44,6 +44,15 @@ add_library(portcullis_fmt INTERFACE)
 target_link_libraries(portcullis_fmt INTERFACE
                       $<$<NOT:$<BOOL:$<TARGET_PROPERTY:PORTCULLIS_STATIC>>>:fmt::fmt>)
 
+# portcullis_enable_c(): for a folder that has C beside C++. How a precompiled header is called
+# stands in a variable of no language, which the C compiler sets anew: where cc is clang and c++ is
+# gcc, the folder's C++ would look for headers that nobody makes.
+macro(portcullis_enable_c)
+  set(portcullis_pch_extension "${CMAKE_PCH_EXTENSION}")
+  enable_language(C)
+  set(CMAKE_PCH_EXTENSION "${portcullis_pch_extension}")
+endmacro()
+
 # The tests with the label polled run the driver and the model on cores of their own; they are what
 # ThreadSanitizer is for, and `ninja polled_tests` builds no others.
 add_custom_target(polled_tests)

@@ -1,6 +1,7 @@
 # Sets mlx5_headers: where linux/mlx5/*.h of an installed kernel are, which judge prm/ and pmd/.
 # Linux 6.1 (Debian 12), 6.8 (Ubuntu 24.04) and 6.12 (Debian 13) were read; another may move fields.
-set(PORTCULLIS_MLX5_HEADERS "" CACHE PATH "linux/mlx5 of Linux 6.1 to 6.12; empty: the installed one")
+set(PORTCULLIS_MLX5_HEADERS "" CACHE PATH
+    "linux/mlx5 of Linux 6.1 to 6.12; empty: the installed one")
 set(mlx5_headers "${PORTCULLIS_MLX5_HEADERS}")
 if(NOT mlx5_headers)
   file(GLOB mlx5_headers LIST_DIRECTORIES true

@@ -1,6 +1,6 @@
 # Objects and the data path, judged by bytes: commands against the kernel's mlx5_ifc.h, WQEs and
 # CQEs against rdma-core's mlx5dv.h.
-enable_language(C)
+portcullis_enable_c()
 
 add_library(ifc_fields STATIC ifc_fields.c)
 target_include_directories(ifc_fields PRIVATE ${PROJECT_SOURCE_DIR} ${mlx5_headers})

