@@ -22,7 +22,7 @@ endif()
 target_link_libraries(portcullis_flags INTERFACE portcullis_sanitizers)
 
 # DPDK's EAL, public headers only. pkg-config's whole --libs list names a hundred libraries; the
-# four that are used are linked by name.
+# few that are used are linked by name. The log left the EAL in DPDK 23.11.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(DPDK REQUIRED libdpdk>=22.11)
 # "-include rte_config.h": DPDK's headers include it themselves (rte_common.h), and gcc passes over
@@ -35,7 +35,8 @@ endif()
 add_library(portcullis_eal INTERFACE)
 target_include_directories(portcullis_eal SYSTEM INTERFACE ${DPDK_INCLUDE_DIRS})
 target_compile_options(portcullis_eal INTERFACE ${DPDK_CFLAGS_OTHER})
-target_link_libraries(portcullis_eal INTERFACE rte_eal rte_kvargs rte_pci rte_bus_pci)
+target_link_libraries(portcullis_eal INTERFACE rte_eal rte_kvargs rte_pci rte_bus_pci
+                      $<$<VERSION_GREATER_EQUAL:${DPDK_VERSION},23.11>:rte_log>)
 
 # fmt, of which Debian has only a shared library. A program with the property PORTCULLIS_STATIC is
 # linked without shared libraries and brings fmt's code itself (tools/failover_check).

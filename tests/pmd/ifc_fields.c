@@ -10,6 +10,11 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 #define BIT(n) (1UL << (n))
 #define BIT_ULL(n) (1ULL << (n))
+// Of Linux after 6.1, in a union.
+#define DECLARE_FLEX_ARRAY(type, name) \
+  struct {                             \
+  } name##_start;                      \
+  type name[0]
 #include <mlx5_ifc.h>
 
 // mlx5_ifc.h gives every bit of a layout one byte of a struct.
