@@ -95,7 +95,7 @@ std::vector<Length> lengths_of(const OutstandingRequest& next, Fields fields) {
 constexpr Completion kNone = {Outcome::Unknown, ""};
 constexpr Completion kRefused = {Outcome::Refused, "REM_ACCESS_ERR"};
 using Completions = std::vector<Completion>;
-const Completions kCompletions = {kNone, kUnknown, kCompleted, kUnmodelled, kRefused};
+const Completions every_completion = {kNone, kUnknown, kCompleted, kUnmodelled, kRefused};
 
 OutstandingRequest placed(OutstandingRequest made, const Place& place, const Queue& queue,
                           const Length& length) {
@@ -190,9 +190,9 @@ void expect_no_difference(const Tried& tried) {
 
 TEST(RulesOfAll, DumpsOfOneAndTwo_AreWhatTheExplorerFindsForTheWhole) {
   Tried tried;
-  const auto ones = longer({{}}, kinds_by_name(), kCompletions);
+  const auto ones = longer({{}}, kinds_by_name(), every_completion);
   try_contracts(ones, tried);
-  try_contracts(longer(ones, kinds_by_name(), kCompletions), tried);
+  try_contracts(longer(ones, kinds_by_name(), every_completion), tried);
   expect_no_difference(tried);
 }
 
@@ -221,9 +221,9 @@ INSTANTIATE_TEST_SUITE_P(DumpsOfThreeWithoutKey, RulesOfAllThat, ::testing::Valu
 class RulesOfAllThatLack : public ByFirstKind {};
 
 TEST_P(RulesOfAllThatLack, FieldsOfTwo_AreWhatTheExplorerFindsForTheWhole) {
-  const auto ones = longer({{}}, first_, kCompletions, Fields::LeftOutOrNothing);
+  const auto ones = longer({{}}, first_, every_completion, Fields::LeftOutOrNothing);
   for (const OutstandingRequest& second : kinds_)
-    try_contracts(longer(ones, {second}, kCompletions, Fields::LeftOutOrNothing), tried_);
+    try_contracts(longer(ones, {second}, every_completion, Fields::LeftOutOrNothing), tried_);
   expect_no_difference(tried_);
 }
 
@@ -242,20 +242,20 @@ std::vector<Contract> few_contracts() {
 }
 /// A WRITE, a long one, a READ, a CAS, an FADD, a WRITE_WITH_IMM, a SEND and one that invalidates.
 constexpr std::size_t kFew[] = {0, 1, 2, 3, 6, 8, 9, 11};
-const Completions kFewCompletions = {kUnknown, kCompleted};
+const Completions few_completions = {kUnknown, kCompleted};
 
 class RulesOfAllInTwoRegions : public ByFirstKind {};
 
 TEST_P(RulesOfAllInTwoRegions, OfTwo_AreWhatTheExplorerFindsForTheWhole) {
-  const auto ones = longer({{}}, first_, kCompletions);
-  try_regions(longer(ones, kinds_, kCompletions), contracts(), tried_);
+  const auto ones = longer({{}}, first_, every_completion);
+  try_regions(longer(ones, kinds_, every_completion), contracts(), tried_);
   expect_no_difference(tried_);
 }
 
 TEST_P(RulesOfAllInTwoRegions, OfTwoThatLackFields_AreWhatTheExplorerFindsForTheWhole) {
-  const auto ones = longer({{}}, first_, kCompletions, Fields::LeftOutOrNothing);
+  const auto ones = longer({{}}, first_, every_completion, Fields::LeftOutOrNothing);
   for (const OutstandingRequest& second : kinds_)
-    try_regions(longer(ones, {second}, kCompletions, Fields::LeftOutOrNothing), few_contracts(),
+    try_regions(longer(ones, {second}, every_completion, Fields::LeftOutOrNothing), few_contracts(),
                 tried_);
   expect_no_difference(tried_);
 }
@@ -271,15 +271,15 @@ class RulesOfFewKinds : public ByFirstKind {
 };
 
 TEST_P(RulesOfFewKinds, OfThreeInTwoRegions_AreWhatTheExplorerFindsForTheWhole) {
-  const auto twos = longer(longer({{}}, first_, kFewCompletions), few_, kFewCompletions);
-  try_regions(longer(twos, few_, kFewCompletions), few_contracts(), tried_);
+  const auto twos = longer(longer({{}}, first_, few_completions), few_, few_completions);
+  try_regions(longer(twos, few_, few_completions), few_contracts(), tried_);
   expect_no_difference(tried_);
 }
 
 TEST_P(RulesOfFewKinds, OfThreeThatLackFields_AreWhatTheExplorerFindsForTheWhole) {
-  const auto ones = longer({{}}, first_, kFewCompletions, Fields::LeftOut);
-  for (const Dump& two : longer(ones, few_, kFewCompletions, Fields::LeftOut))
-    try_contracts(longer({two}, few_, kFewCompletions, Fields::LeftOut), tried_, few_contracts());
+  const auto ones = longer({{}}, first_, few_completions, Fields::LeftOut);
+  for (const Dump& two : longer(ones, few_, few_completions, Fields::LeftOut))
+    try_contracts(longer({two}, few_, few_completions, Fields::LeftOut), tried_, few_contracts());
   expect_no_difference(tried_);
 }
 
