@@ -67,11 +67,17 @@ def rewritten(page: str, text: str, new_page: str) -> tuple[str, set[str]]:
         elif (ROOT / path).is_dir():
             needed.add(path)
             path += ".md"
-        elif not path.endswith(".md"):
+        elif path not in documents():
             needed.add(path)
+            path = place_of(path)
         return f'[{match["text"]}]({posixpath.relpath(path, folder or ".")}{match["anchor"]})'
 
     return LINK.sub(link, text), needed
+
+
+def place_of(file: str) -> str:
+    """What a file is called in the site. Sphinx takes each .md for a page, which not all are."""
+    return file + ".txt" if file.endswith(".md") and file not in documents() else file
 
 
 def listing(folder: str) -> tuple[str, set[str]]:
@@ -80,7 +86,7 @@ def listing(folder: str) -> tuple[str, set[str]]:
                    if path.is_file())
     base = posixpath.basename(folder)
     lines = ["---", "orphan: true", "---", f"# {folder}", ""]
-    lines += [f"- [{posixpath.basename(file)}]({base}/{posixpath.basename(file)})"
+    lines += [f"- [{posixpath.basename(file)}]({base}/{posixpath.basename(place_of(file))})"
               for file in files]
     return "\n".join(lines) + "\n", set(files)
 
@@ -121,8 +127,8 @@ def lay_out(source: pathlib.Path, pages: pathlib.Path) -> None:
         text, files = listing(folder)
         write(source / f"{folder}.md", text)
         needed = needed - {folder} | files
-    for file in sorted(needed):
-        write(source / file, (ROOT / file).read_bytes())
+    for file in sorted(needed - set(documents())):
+        write(source / place_of(file), (ROOT / file).read_bytes())
 
 
 def write(path: pathlib.Path, text: str | bytes) -> None:

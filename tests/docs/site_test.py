@@ -91,6 +91,24 @@ class Contents(unittest.TestCase):
         self.assertEqual([page for page in documents()
                           if page != "docs/README.md" and page[:-3] not in named], [])
 
+    def test_every_link_of_a_page_leads_to_a_page_or_to_a_file_that_is_laid_out(self):
+        from build import LINK, API, documents, place_of, rewritten, target_of
+        pages = {"index.md" if page == "docs/README.md" else page: page for page in documents()}
+        for place, page in pages.items():
+            text = (ROOT / page).read_text(encoding="utf-8")
+            text, needed = rewritten(page, text, place)
+            there = set(pages) | {place_of(file) for file in needed}
+            there |= {f"{file}.md" for file in needed if (ROOT / file).is_dir()}
+            targets = {target_of(place, match["target"]) for match in LINK.finditer(text)}
+            self.assertLessEqual(targets - {"", API}, there, page)
+
+    def test_page_that_is_none_of_the_documents_is_laid_out_as_a_file(self):
+        from build import rewritten
+        text, needed = rewritten("docs/a.md", "[it](../.github/ISSUE_TEMPLATE/first-light.md)",
+                                 "docs/a.md")
+        self.assertEqual(text, "[it](../.github/ISSUE_TEMPLATE/first-light.md.txt)")
+        self.assertEqual(needed, {".github/ISSUE_TEMPLATE/first-light.md"})
+
     def test_every_program_has_a_page(self):
         listed = (ROOT / "cmake/Programs.cmake").read_text(encoding="utf-8")
         names = re.findall(r'^    "([a-z-]+) (?:programs|service) ', listed, re.MULTILINE)
