@@ -108,8 +108,9 @@ set(eal_bus librte-bus-pci${dpdk_abi})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS ${eal_bus})
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_DEPENDS ${eal_bus})
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SUGGESTS "portcullis-leased, portcullis-doc")
+# procps: the unit reloads by /bin/kill, which is not in every tree.
 set(CPACK_DEBIAN_SERVICE_PACKAGE_DEPENDS
-    "${eal_bus}, systemd | systemd-standalone-sysusers | systemd-sysusers")
+    "${eal_bus}, procps, systemd | systemd-standalone-sysusers | systemd-sysusers")
 set(CPACK_DEBIAN_SERVICE_PACKAGE_RECOMMENDS "portcullis-tools")
 set(CPACK_DEBIAN_SERVICE_PACKAGE_SUGGESTS "portcullis-doc")
 foreach(component PYTHON DOCUMENTS)
