@@ -84,7 +84,9 @@ struct WatchEvent {
 struct WatchAnswer {
   Header header;
   std::vector<WatchEvent> events = {};
-  bool is_created = false;  // it tells what is written behind the header's revision
+  /// It tells what is written behind the header's revision, where it was asked for from now on
+  /// (recvLoop in etcdserver/api/v3rpc/watch.go).
+  bool is_created = false;
   bool is_canceled = false;
   std::uint64_t compact_revision = 0;  // not 0: what was asked for is not there any more
 };

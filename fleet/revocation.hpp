@@ -59,10 +59,10 @@ class Revocation {
   [[nodiscard]] bool may_come_soon() const noexcept;
   /// Reads what has been written since.
   [[nodiscard]] Result<void> look();
-  /// At most so long; true once an outcome may have come. What it makes certain stands without a
-  /// look: of a thousand nodes each look reads a thousand entries. What was written before the
-  /// watch began is looked for, once: a watch from the epoch on would tell it, and what follows,
-  /// late.
+  /// At most so long, and once the time of a look; true once an outcome may have come. What it
+  /// makes certain stands without a look: of a thousand nodes each look reads a thousand entries.
+  /// What was written before the watch began is looked for, once: a watch from the epoch on would
+  /// tell it, and what follows, late.
   [[nodiscard]] bool wait(std::uint64_t most_ms);
 
  private:

@@ -507,8 +507,9 @@ void Daemon::take_config(const Config& config, const LogSink& log) {
 }
 
 /// Every lease has its outcome, and who is connected has read of it; or their time is over.
-bool Daemon::end(const World& world) {
+bool Daemon::end(const World& world, const std::function<void()>& goes_on) {
   const Clock clock = Clock::wall();
+  const std::uint64_t began_ns = clock.now_ns();
   Patience patience({.still_ns = kStillNs, .most_ns = kMostEndNs}, clock);
   for (Port* port : ports()) port->stop_listening();
   sessions_->end();
@@ -518,7 +519,7 @@ bool Daemon::end(const World& world) {
     look_after(world);
     if (clock.now_ns() < told_ns + kNsPerSecond) continue;
     told_ns = clock.now_ns();
-    if (world.takes_longer) world.takes_longer(2 * kStillNs);
+    goes_on();
   }
   const std::uint64_t read_until_ns = clock.now_ns() + kNsPerSecond;
   const auto all = ports();
@@ -531,9 +532,9 @@ bool Daemon::end(const World& world) {
   serve(0);  // says goodbye
   if (!sessions_->has_ended() && world.log)
     world.log(fmt::format(
-        "{} leases and grants had no outcome, and for {} s none got one; the function's reset "
-        "ends them",
-        sessions_->unended(), kStillNs / kNsPerSecond));
+        "{} leases and grants have no outcome after {} s, and are not waited for any longer; the "
+        "function's reset ends them",
+        sessions_->unended(), (clock.now_ns() - began_ns) / kNsPerSecond));
   return sessions_->has_ended();
 }
 
@@ -561,10 +562,14 @@ bool Daemon::run(const World& world) {
     serve(kLookAgainMs);
     look_after(world);
   }
-  const bool has_ended = end(world);
-  const auto down = device_->stop([&world] {
-    if (world.takes_longer) world.takes_longer(2 * kStillNs);
-  });
+  // Not for ever: while it ends systemd has no watchdog on it (service_set_state in its service.c),
+  // so an end that hangs is its TimeoutStopSec's.
+  const std::uint64_t until_ns = Clock::wall().now_ns() + kMostEndNs;
+  const auto goes_on = [&world, until_ns] {
+    if (world.takes_longer && Clock::wall().now_ns() < until_ns) world.takes_longer(2 * kStillNs);
+  };
+  const bool has_ended = end(world, goes_on);
+  const auto down = device_->stop(goes_on);
   take_news();
   const bool is_good = has_ended && sessions_->fenced() == 0;
   if (fleet_) fleet_->stop(has_ended && down.has_value() && sessions_->has_proved_all());

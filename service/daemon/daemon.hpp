@@ -97,7 +97,7 @@ class Daemon {
   /// What waits, for at most `most_ms`.
   void serve(int most_ms);
   void take_news();
-  [[nodiscard]] bool end(const World& world);
+  [[nodiscard]] bool end(const World& world, const std::function<void()>& goes_on);
   [[nodiscard]] Result<void> check_again(const Config& config) const;
   void take_config(const Config& config, const LogSink& log);
   void look_after(const World& world);

@@ -34,7 +34,8 @@ class DeviceThread {
   /// still while a call to the device hangs.
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(); }
   /// Takes no more requests, tears down, and answers what that came to; while that takes its time
-  /// `goes_on` is called once a second. Done twice is done.
+  /// `goes_on` is called once a second; how long that may be is the lease manager's tear_down() to
+  /// say. Done twice is done.
   Result<void> stop(const std::function<void()>& goes_on = {});
 
  private:

@@ -4,6 +4,7 @@
     leased_test.py LEASED HCA_SERVER [--crashes N]
 """
 
+import contextlib
 import os
 import pathlib
 import random
@@ -26,6 +27,12 @@ from lease_server import DEADLINE_S, FOR_EVERY_SERVER, Server
 
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
+
+
+def hear(manager, wanted):
+    """Until leased says it."""
+    while manager.recv(4096).decode().strip() != wanted:
+        pass
 
 
 class Leased(unittest.TestCase):
@@ -376,38 +383,32 @@ class Leased(unittest.TestCase):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.02)
 
-    def test_service_manager_is_told_how_things_are(self):
+    @contextlib.contextmanager
+    def service_manager(self):
+        """What leased tells it: the socket of NOTIFY_SOCKET, and the server."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
             path = f"{self.folder.name}/notify"
             manager.bind(path)
             manager.settimeout(DEADLINE_S)
-            server = self.serve(env=os.environ | {"NOTIFY_SOCKET": path})
+            yield manager, self.serve(env=os.environ | {"NOTIFY_SOCKET": path})
 
-            def until(wanted):
-                while manager.recv(4096).decode().strip() != wanted:
-                    pass
-
-            until("READY=1")
-            until("WATCHDOG=1")
+    def test_service_manager_is_told_how_things_are(self):
+        with self.service_manager() as (manager, server):
+            hear(manager, "READY=1")
+            hear(manager, "WATCHDOG=1")
             server.process.send_signal(signal.SIGHUP)
-            until("RELOADING=1")
-            until("READY=1")
+            hear(manager, "RELOADING=1")
+            hear(manager, "READY=1")
             server.process.send_signal(signal.SIGTERM)
-            until("STOPPING=1")
+            hear(manager, "STOPPING=1")
         self.assertEqual(server.end(None), 0)
 
     def test_service_manager_is_told_that_an_end_with_leases_may_take_longer(self):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-            path = f"{self.folder.name}/notify"
-            manager.bind(path)
-            manager.settimeout(DEADLINE_S)
-            server = self.serve(env=os.environ | {"NOTIFY_SOCKET": path})
-            with server.client() as client:
-                client.alloc()
-                server.process.send_signal(signal.SIGTERM)
-                while manager.recv(4096).decode().strip() != "EXTEND_TIMEOUT_USEC=20000000":
-                    pass
-                self.assertEqual(server.end(None), 0)
+        with self.service_manager() as (manager, server), server.client() as client:
+            client.alloc()
+            server.process.send_signal(signal.SIGTERM)
+            hear(manager, "EXTEND_TIMEOUT_USEC=20000000")
+            self.assertEqual(server.end(None), 0)
 
     def test_service_manager_that_does_not_listen_keeps_no_revoke_waiting(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
