@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -149,7 +148,6 @@ struct DmaArena::State {
   DmaSpace* space;
   std::vector<Block> blocks;
   std::array<std::vector<std::byte*>, kOrders> free;
-  std::unordered_map<const std::byte*, std::size_t> order_in_use;
   std::size_t in_use = 0;
 
   static std::size_t order_of(std::size_t bytes) {
@@ -226,7 +224,6 @@ Result<DmaBuffer> DmaArena::allocate(std::size_t bytes) {
   const State::Block& block = state_->block_of(piece);
   const std::span<std::byte> memory(piece, State::bytes_of(order));
   dma_fill(memory, std::byte{0});
-  state_->order_in_use.emplace(piece, order);
   state_->in_use += memory.size();
   return DmaBuffer(this, memory, block.iova + static_cast<Iova>(piece - block.memory.data()));
 }
@@ -234,11 +231,8 @@ Result<DmaBuffer> DmaArena::allocate(std::size_t bytes) {
 std::size_t DmaArena::bytes_in_use() const noexcept { return state_->in_use; }
 
 void DmaArena::give_back(std::span<std::byte> memory) noexcept {
-  const auto found = state_->order_in_use.find(memory.data());
-  const std::size_t order = found->second;
-  state_->order_in_use.erase(found);
-  state_->in_use -= State::bytes_of(order);
-  state_->put(memory.data(), order);
+  state_->in_use -= memory.size();
+  state_->put(memory.data(), State::order_of(memory.size()));
 }
 
 }  // namespace portcullis

@@ -202,6 +202,9 @@ Result<std::optional<Completion>> CompletionRing::decode() {
 }
 
 Result<Completion> CompletionRing::decode_request(Cqe cqe, SendQueue& queue) {
+  if (queue.size_blocks() == 0)
+    return break_with("a request of qpn " + std::to_string(prm::number(queue.qpn())) +
+                      ", which has no send queue");
   Completion completion;
   completion.wqe_counter = static_cast<std::uint16_t>(cqe.get<"wqe_counter">());
   if (prm::cqe_is_error(cqe.get<"op_own">())) {

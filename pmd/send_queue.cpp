@@ -26,7 +26,7 @@ SendQueue::SendQueue(std::span<std::byte> ring, std::byte* record, std::span<std
       control_flags_{control_flags(0), control_flags(prm::kCtrlCqUpdate)},
       record_(record + prm::record_byte(prm::kSndDbr)),
       doorbells_(uar_page.subspan(prm::kBfOffset, 2 * kDoorbellBufferBytes).data()),
-      slot_memory_(std::make_unique<Slot[]>(size_blocks())) {
+      slot_memory_(log_size ? std::make_unique<Slot[]>(size_blocks()) : nullptr) {
   slots_ = slot_memory_.get();
   reset();
 }

@@ -39,11 +39,13 @@ Result<std::unique_ptr<WorkQueues>> WorkQueues::create(DmaArena& arena,
     return fail(Errc::InvalidArgument, "queues of " + std::to_string(bytes) +
                                            " bytes together; at most " +
                                            std::to_string(DmaArena::kBlockBytes));
-  // Without either queue CREATE_QP names a page all the same: the one that a block of the arena
-  // lies in, for a page each is most of what a lease takes. That the device looks for nothing there
-  // is a hypothesis for RC; create_xrc_tgt_qp of mlx5_ib/qp.c has neither queue, and names no page.
-  PORTCULLIS_TRY_ASSIGN(DmaBuffer memory, bytes == 0 ? arena.allocate(prm::kSendWqeBlockBytes)
-                                                     : allocate_queue(arena, bytes));
+  // Without either queue CREATE_QP names a page all the same: the one that the doorbell record lies
+  // in, for a page each is most of what a lease takes. That the device looks for nothing there is a
+  // hypothesis for RC; create_xrc_tgt_qp of mlx5_ib/qp.c has neither queue, and names no page.
+  DmaBuffer memory;
+  if (bytes != 0) {
+    PORTCULLIS_TRY_ASSIGN(memory, allocate_queue(arena, bytes));
+  }
   PORTCULLIS_TRY_ASSIGN(DmaBuffer record, arena.allocate(prm::kDoorbellRecordBytes));
   return std::unique_ptr<WorkQueues>(
       new WorkQueues(std::move(memory), std::move(record), uar_page, sizes));
@@ -56,8 +58,9 @@ WorkQueues::WorkQueues(DmaBuffer memory, DmaBuffer record, std::span<std::byte> 
       send_(memory_.bytes().subspan(receive_bytes(sizes), send_bytes(sizes)), record_.data(),
             uar_page, sizes.log_send_blocks) {
   if (sizes.log_receives)
-    receive_.emplace(memory_.bytes().first(receive_bytes(sizes)), record_.data(),
-                     *sizes.log_receives, sizes.log_receive_pieces);
+    receive_ =
+        std::make_unique<ReceiveQueue>(memory_.bytes().first(receive_bytes(sizes)), record_.data(),
+                                       *sizes.log_receives, sizes.log_receive_pieces);
 }
 
 void WorkQueues::reset() noexcept {

@@ -35,13 +35,15 @@ class WorkQueues {
   [[nodiscard]] SendQueue& send() noexcept { return send_; }
   [[nodiscard]] const SendQueue& send() const noexcept { return send_; }
   /// Null when the QP has none.
-  [[nodiscard]] ReceiveQueue* receive() noexcept { return receive_ ? &*receive_ : nullptr; }
+  [[nodiscard]] ReceiveQueue* receive() noexcept { return receive_.get(); }
   /// Most completions that can be outstanding: in error every WQE has one.
   [[nodiscard]] std::uint32_t completions() const noexcept {
     return send_.size_blocks() + (receive_ ? receive_->size() : 0);
   }
   /// Of the page that the queues begin.
-  [[nodiscard]] Iova iova() const noexcept { return memory_.iova() & ~Iova{kPageBytes - 1}; }
+  [[nodiscard]] Iova iova() const noexcept {
+    return (bytes() != 0 ? memory_.iova() : record_.iova()) & ~Iova{kPageBytes - 1};
+  }
   [[nodiscard]] Iova record_iova() const noexcept { return record_.iova(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return memory_.bytes().size(); }
   /// After 2RST_QP.
@@ -56,7 +58,8 @@ class WorkQueues {
   DmaBuffer memory_;
   DmaBuffer record_;
   SendQueue send_;
-  std::optional<ReceiveQueue> receive_;
+  // Apart, for most QPs of a lease server have none, and a lease is to take little.
+  std::unique_ptr<ReceiveQueue> receive_;
 };
 
 }  // namespace portcullis::pmd

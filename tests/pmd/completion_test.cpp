@@ -312,6 +312,13 @@ TEST_F(Malformed, ReceiveCompletionOfAQueueThatHasNone) {
   expect_broken("opcode 2");
 }
 
+TEST_F(Malformed, RequestOfAQueuePairThatHasNoSendQueue) {
+  ASSERT_TRUE(qp.destroy());
+  qp = pmd::QueuePair::create(context, domain, cq, page, {.sends = false}).value();
+  produce_success(0x4000);
+  expect_broken("which has no send queue");
+}
+
 TEST_F(Malformed, RequestOfAnOpcodeNobodyPosts) {
   post(1);
   mlx5_cqe64 cqe{};
