@@ -8,8 +8,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -34,15 +37,25 @@ class KeyBytes {
   }
   /// False: the index of `key` had this byte before, and it is not to be given.
   [[nodiscard]] bool is_fresh(prm::Rkey key) const noexcept {
-    const auto before = last_.find(prm::index_of(key));
-    return before == last_.end() || before->second != byte_of(key);
+    const auto page = last_.find(page_of(key));
+    return page == last_.end() || page->second[entry_of(key)] != byte_of(key);
   }
   /// It is given.
-  void note(prm::Rkey key) { last_[prm::index_of(key)] = byte_of(key); }
+  void note(prm::Rkey key) { last_[page_of(key)][entry_of(key)] = byte_of(key); }
 
  private:
+  /// What indices were given with; none: not yet. They mostly follow each other, and stay here for
+  /// ever, so a page of them takes less than each by itself.
+  using Page = std::array<std::optional<std::uint8_t>, 64>;
+
   static std::uint8_t byte_of(prm::Rkey key) noexcept {
     return static_cast<std::uint8_t>(prm::number(key));
+  }
+  static std::size_t entry_of(prm::Rkey key) noexcept {
+    return prm::number(prm::index_of(key)) % std::tuple_size_v<Page>;
+  }
+  static std::uint32_t page_of(prm::Rkey key) noexcept {
+    return static_cast<std::uint32_t>(prm::number(prm::index_of(key)) / std::tuple_size_v<Page>);
   }
   /// One of those behind the first kRested, in place of the one that has rested longest.
   [[nodiscard]] Result<std::uint8_t> take() {
@@ -58,7 +71,7 @@ class KeyBytes {
   std::array<std::uint8_t, 256> bytes_{};  // the first kRested were given last, in a ring
   std::size_t oldest_ = 0;
   std::size_t mixed_ = 0;
-  std::unordered_map<prm::MkeyIndex, std::uint8_t> last_;
+  std::unordered_map<std::uint32_t, Page> last_;
 };
 
 }  // namespace portcullis::lease

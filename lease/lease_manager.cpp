@@ -19,8 +19,10 @@
 namespace portcullis::lease {
 namespace {
 
-/// Slots that share a completion queue: one entry each, as a responder's send queue has one block.
-constexpr std::uint32_t kLogSlotsPerQueue = 8;
+/// Slots that share a completion queue. A responder that has neither queue completes nothing, so
+/// its entries are as many as a page has room for.
+constexpr std::uint32_t kLogSlotsPerQueue = 10;
+constexpr std::uint32_t kLogSharedEntries = 6;
 /// How long a failed grant waits for its undoing; poll() goes on with it.
 constexpr std::uint64_t kUndoMs = 30;
 constexpr std::uint64_t kUndoUnmapMs = 100;  // the host's part of it
@@ -176,7 +178,7 @@ Result<pmd::CompletionQueue*> LeaseManager::shared_queue_of(std::uint32_t slot) 
   auto& queue = completion_queues_[slot >> kLogSlotsPerQueue];
   if (!queue) {
     PORTCULLIS_TRY_ASSIGN(queue,
-                          pmd::CompletionQueue::create(granter_.context(), kLogSlotsPerQueue));
+                          pmd::CompletionQueue::create(granter_.context(), kLogSharedEntries));
   }
   return &*queue;
 }
