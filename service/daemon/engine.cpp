@@ -110,8 +110,10 @@ void Engine::handle(const Alloc& wanted) {
     tell_(NotGranted{.ticket = wanted.ticket, .why = std::move(granted.error())});
     return;
   }
-  held_.emplace(granted->lease.id,
-                Held{.lease = granted->lease, .tenant = wanted.wanted.tenant, .asked = {}});
+  held_.emplace(granted->lease.id, Held{.epoch = granted->lease.epoch,
+                                        .tenant = wanted.wanted.tenant,
+                                        .slot = granted->lease.slot,
+                                        .asked = {}});
   tell_(Granted{.ticket = wanted.ticket,
                 .record = {.name = name_of(granted->lease),
                            .tenant = wanted.wanted.tenant,
@@ -130,7 +132,7 @@ std::vector<LeaseName> Engine::held_of(const Revoke& wanted) {
   std::vector<LeaseName> names;
   for (const LeaseName& name : wanted.names) {
     const auto held = held_.find(name.id);
-    if (held == held_.end() || held->second.lease.epoch != name.epoch) continue;
+    if (held == held_.end() || held->second.epoch != name.epoch) continue;
     if (!held->second.asked) held->second.asked = wanted.cause;
     names.push_back(name);
   }
@@ -171,7 +173,7 @@ void Engine::revoke_some() {
 
 /// Nobody asks where the time to live is over: then a fence that takes its time is all that tells.
 bool Engine::is_ending(const Held& held) const noexcept {
-  return held.asked || manager_->table().state(held.lease.slot) != lease::State::Active;
+  return held.asked || manager_->table().state(held.slot) != lease::State::Active;
 }
 
 void Engine::begin(const Challenge& challenge) {
@@ -192,11 +194,11 @@ void Engine::look_at_challenges() {
     const OpenChallenge each = challenges_.front();
     challenges_.pop_front();
     const auto held = held_.find(each.name.id);
-    if (held == held_.end() || held->second.lease.epoch != each.name.epoch ||
-        is_ending(held->second))
+    if (held == held_.end() || held->second.epoch != each.name.epoch || is_ending(held->second))
       continue;  // it ends, and not for this
     const bool is_late = now_ns() >= each.until_ns;
-    const auto region = manager_->memory(held->second.lease);
+    const auto region =
+        manager_->memory({.id = each.name.id, .epoch = each.name.epoch, .slot = held->second.slot});
     if (region.size() >= sizeof each.nonce && dma_peek_u64(region.data()) == each.nonce)
       tell_(ChallengeMet{.name = each.name});
     else if (is_late)
@@ -274,7 +276,7 @@ void Engine::look_at_function() {
   is_broken_ = true;
   if (log_) log_("the device is lost: " + found.error().text);
   Revoke all{.names = {}, .cause = wire::Cause::Server};
-  for (const auto& [id, held] : held_) all.names.push_back(name_of(held.lease));
+  for (const auto& [id, held] : held_) all.names.push_back({.id = id, .epoch = held.epoch});
   revoke_all(held_of(all), all.plan);
 }
 

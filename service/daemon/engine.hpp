@@ -79,8 +79,9 @@ class Engine {
 
  private:
   struct Held {
-    lease::Lease lease;
+    std::uint64_t epoch = 0;
     std::uint64_t tenant = 0;
+    std::uint32_t slot = 0;
     std::optional<wire::Cause> asked;  // who wanted it back
   };
 

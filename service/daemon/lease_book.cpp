@@ -15,12 +15,13 @@ bool is_of(std::uint64_t own, std::uint64_t tenant) noexcept {
 
 void BookedLease::leave(ConnectionId connection) {
   holders.erase(connection);
-  renewing.erase(connection);
+  renewing.remove(connection);
 }
 
 void BookedLease::note_renewed(ConnectionId connection) {
-  const auto one = renewing.find(connection);
-  if (one != renewing.end()) renewing.erase(one);
+  bool is_found = false;
+  renewing.remove_if(
+      [&](ConnectionId each) { return each == connection && !std::exchange(is_found, true); });
 }
 
 LeaseBook::LeaseBook(const std::vector<PastEnding>& past) {
@@ -43,7 +44,7 @@ BookedLease& LeaseBook::enter(BookedLease lease) {
   ++held_;
   const std::uint64_t id = lease.record.name.id;
   BookedLease& entered = leases_.insert_or_assign(id, std::move(lease)).first->second;
-  by_tenant_[{entered.record.tenant, id}] = &entered;
+  by_tenant_.insert(&entered);
   return entered;
 }
 
@@ -76,10 +77,10 @@ std::optional<BookedLease> LeaseBook::end(const Ending& ending, std::uint64_t in
   if (ending.outcome == wire::Outcome::Fenced) {
     at->second = BookedLease{.record = was.record,
                              .granted_ns = was.granted_ns,
-                             .is_recorded = was.is_recorded,
-                             .fenced = ending};
+                             .fenced = std::make_unique<const Ending>(ending),
+                             .is_recorded = was.is_recorded};
   } else {
-    by_tenant_.erase({was.record.tenant, ending.name.id});
+    by_tenant_.erase(&at->second);
     leases_.erase(at);
   }
   return was;
@@ -92,7 +93,8 @@ std::vector<BookedLease*> LeaseBook::held_by(std::uint64_t tenant) {
   };
   if (tenant == wire::kEveryTenant)
     for (auto& [id, lease] : leases_) take(lease);
-  for (auto at = by_tenant_.lower_bound({tenant, 0}); is_at(at, tenant); ++at) take(*at->second);
+  const TenantAndId first{.tenant = tenant, .id = 0};
+  for (auto at = by_tenant_.lower_bound(first); is_at(at, tenant); ++at) take(**at);
   return held;
 }
 
@@ -107,7 +109,9 @@ std::set<std::uint64_t> LeaseBook::unended() const {
 std::vector<BookedLease*> LeaseBook::held_at(ConnectionId connection, std::uint64_t tenant) {
   std::vector<BookedLease*> held;
   for (BookedLease* lease : held_by(tenant))
-    if (lease->holders.contains(connection) || lease->renewing.contains(connection))
+    if (lease->holders.contains(connection) ||
+        std::find(lease->renewing.begin(), lease->renewing.end(), connection) !=
+            lease->renewing.end())
       held.push_back(lease);
   return held;
 }
@@ -121,8 +125,8 @@ std::vector<const BookedLease*> LeaseBook::rows(std::uint64_t tenant, std::uint6
   };
   if (tenant == wire::kEveryTenant)
     for (auto at = leases_.upper_bound(cursor); at != leases_.end() && take(at->second);) ++at;
-  for (auto at = by_tenant_.upper_bound({tenant, cursor}); is_at(at, tenant) && take(*at->second);)
-    ++at;
+  const TenantAndId last{.tenant = tenant, .id = cursor};
+  for (auto at = by_tenant_.upper_bound(last); is_at(at, tenant) && take(**at);) ++at;
   return rows;
 }
 

@@ -4,8 +4,13 @@
 // name is, who holds it, who waits for its outcome. Asks nobody and tells nobody.
 #pragma once
 
+#include <boost/container/flat_set.hpp>
+#include <boost/container/small_vector.hpp>
+
 #include <cstdint>
 #include <deque>
+#include <forward_list>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +27,9 @@ namespace portcullis::service::daemon {
 
 using ConnectionId = std::uint64_t;
 inline constexpr ConnectionId kNobody = 0;
+/// Most leases have one holder, who takes no memory of its own.
+using Connections = boost::container::flat_set<ConnectionId, std::less<>,
+                                               boost::container::small_vector<ConnectionId, 1>>;
 
 /// REVOKE_TENANT: answered when the last of its leases has its outcome.
 struct TenantRevoke {
@@ -48,20 +56,21 @@ struct BookedChallenge {
   bool is_met = false;
 };
 
+/// There are thousands: what few of them have stands apart.
 struct BookedLease {
   Record record;
-  std::set<ConnectionId> holders = {};        // it was granted to them, or renewed by them
-  std::multiset<ConnectionId> renewing = {};  // who has asked for that, and is not answered yet
+  Connections holders = {};                       // it was granted to them, or renewed by them
+  std::forward_list<ConnectionId> renewing = {};  // for each renewal that is not answered yet
   std::uint64_t granted_ns = 0;
-  std::uint64_t ends_ns = 0;      // unless it is renewed
-  std::uint64_t rest_ns = 0;      // its slot rests so long behind the outcome
-  std::uint64_t fence_epoch = 0;  // of its tenant in the fleet, when it was granted
-  bool is_recorded = false;       // before that nobody has been told of it
+  std::uint64_t ends_ns = 0;               // unless it is renewed
+  std::uint64_t rest_ns = 0;               // its slot rests so long behind the outcome
+  std::uint64_t fence_epoch = 0;           // of its tenant in the fleet, when it was granted
+  std::forward_list<Waiter> waiters = {};  // who asked last is first
+  std::unique_ptr<BookedChallenge> challenge = {};
+  std::unique_ptr<const Ending> fenced = {};  // its slot is out of use, and it stays in the book
+  wire::Plan plan = wire::Plan::Default;      // that it is revoked by
+  bool is_recorded = false;                   // before that nobody has been told of it
   bool is_revoking = false;
-  std::optional<BookedChallenge> challenge = {};
-  wire::Plan plan = wire::Plan::Default;  // that it is revoked by
-  std::vector<Waiter> waiters = {};
-  std::optional<Ending> fenced = {};  // its slot is out of use, and it stays in the book
 
   /// That connection is no more.
   void leave(ConnectionId connection);
@@ -133,11 +142,25 @@ class LeaseBook {
   [[nodiscard]] std::size_t held() const noexcept { return held_; }
 
  private:
-  using ByTenant = std::map<std::pair<std::uint64_t, std::uint64_t>, BookedLease*>;
+  /// Of a tenant, from that id on.
+  struct TenantAndId {
+    std::uint64_t tenant = 0;
+    std::uint64_t id = 0;
+    auto operator<=>(const TenantAndId&) const = default;  // NOLINT(modernize-use-nullptr)
+  };
+  struct ByTenantAndId {
+    using is_transparent = void;
+    static TenantAndId key(const TenantAndId& key) noexcept { return key; }
+    static TenantAndId key(const BookedLease* lease) noexcept {
+      return {lease->record.tenant, lease->record.name.id};
+    }
+    bool operator()(const auto& a, const auto& b) const noexcept { return key(a) < key(b); }
+  };
+  using ByTenant = std::set<BookedLease*, ByTenantAndId>;
 
   /// There is one, and it is of that tenant.
   [[nodiscard]] bool is_at(ByTenant::const_iterator at, std::uint64_t tenant) const noexcept {
-    return at != by_tenant_.end() && at->first.first == tenant;
+    return at != by_tenant_.end() && (*at)->record.tenant == tenant;
   }
   void remember(const PastEnding& past);
   void give_back(std::uint64_t tenant, std::uint64_t bytes);

@@ -34,7 +34,8 @@ Result<wire::ByteArray<8>> draw_nonce() {
 Result<void> Sessions::begin_challenge(BookedLease& lease, std::uint8_t access) {
   if (limits_.challenge_ms == 0 || (access & wire::kMayWrite) == 0) return {};
   PORTCULLIS_TRY_ASSIGN(const auto nonce, draw_nonce());
-  lease.challenge = {.nonce = nonce, .until_ns = now_ns() + limits_.challenge_ms * kNsPerMs};
+  lease.challenge = std::make_unique<BookedChallenge>(
+      BookedChallenge{.nonce = nonce, .until_ns = now_ns() + limits_.challenge_ms * kNsPerMs});
   ports_.ask(
       Challenge{.name = lease.record.name, .nonce = nonce, .within_ms = limits_.challenge_ms});
   return {};

@@ -209,8 +209,9 @@ void Sessions::hear_renewed(const Renewed& renewed) {
 }
 
 void Sessions::hear_ended(const Ending& ending) {
-  const auto was = book_.end(ending, incarnation_, now_ns());
+  auto was = book_.end(ending, incarnation_, now_ns());
   if (!was) return;
+  was->waiters.reverse();  // who asked first is told first
   ++(ending.outcome == wire::Outcome::Fenced ? fenced_ : torn_down_);
   // What nothing proves stays the tenant's, for its client may write there still.
   const bool is_proved =
@@ -233,7 +234,7 @@ void Sessions::hear_ended(const Ending& ending) {
 
 /// Holders at once. Watchers may be thousands, and a thousand leases may end together: whoever
 /// waits for an outcome does not wait for all of that.
-void Sessions::notify(const Ending& ending, const std::set<ConnectionId>& holders) {
+void Sessions::notify(const Ending& ending, const Connections& holders) {
   for (const ConnectionId id : holders)
     if (connections_.contains(id)) ports_.send(id, notice_of(ending));
   ++ended_;

@@ -331,7 +331,7 @@ void Sessions::renew(const Asking& asking) {
   if (lease == nullptr || lease->is_revoking || lease->fenced || is_ending_)
     return refuse(asking, Code::NotFound, "there is no such lease to renew");
   if (const auto why = renewal_objection()) return refuse(asking, *why);
-  lease->renewing.insert(asking.id);
+  lease->renewing.push_front(asking.id);
   const bool is_own = asking.connection->identity.tenant == lease->record.tenant;
   const std::uint64_t ttl_ms = wanted->ttl_ms == 0 ? limits_.default_ttl_ms : wanted->ttl_ms;
   const Ticket ticket = next_ticket_++;
@@ -369,7 +369,7 @@ void Sessions::revoke(const Asking& asking) {
   ++asking.connection->under_way;
   if (BookedLease* lease = visible(asking, name); lease != nullptr) {
     if (lease->fenced) return answer(waiter, *lease->fenced);
-    lease->waiters.push_back(std::move(waiter));
+    lease->waiters.push_front(std::move(waiter));
     const bool is_own = lease->record.tenant == identity.tenant;
     start_revoke(*lease, is_own ? wire::Cause::Holder : wire::Cause::Operator, wanted->plan);
     return;
@@ -399,7 +399,7 @@ void Sessions::revoke_tenant(const Asking& asking) {
       .names = {},
       .cause = identity.tenant == wanted->tenant ? wire::Cause::Holder : wire::Cause::Operator};
   for (BookedLease* lease : held) {
-    lease->waiters.push_back({.asked_ns = all->asked_ns, .tenant = all});
+    lease->waiters.push_front({.asked_ns = all->asked_ns, .tenant = all});
     if (!std::exchange(lease->is_revoking, true)) batch.names.push_back(lease->record.name);
   }
   if (!batch.names.empty()) ports_.ask(std::move(batch));

@@ -136,8 +136,8 @@ class Sessions {
   struct Untold {
     std::uint64_t number = 0;  // among all ends
     Ending ending;
-    std::set<ConnectionId> holders;  // they have
-    ConnectionId last = kNobody;     // up to here the watchers have
+    Connections holders;          // they have
+    ConnectionId last = kNobody;  // up to here the watchers have
 
     [[nodiscard]] bool is_for(ConnectionId id, const Watch& watch) const;
   };
@@ -260,7 +260,7 @@ class Sessions {
   /// It lives for orphan_ms at most, if nobody holds it.
   void shorten_orphan(BookedLease& lease);
   void start_revoke(BookedLease& lease, wire::Cause cause, wire::Plan plan);
-  void notify(const Ending& ending, const std::set<ConnectionId>& holders);
+  void notify(const Ending& ending, const Connections& holders);
   void answer(const Waiter& waiter, const Ending& ending);
   void refuse(const Asking& asking, wire::Code code, const std::string& text);
   void refuse(const Asking& asking, const wire::Refusal& refusal);
