@@ -31,6 +31,7 @@ tl::unexpected<Error> system_failure(const std::string& what, int error) {
   return fail(Errc::System, fmt::format("{}: {}", what, std::strerror(error)));
 }
 
+constexpr std::uint64_t kStartNs = 60 * kNsPerSecond;
 /// A slot rests for GRACE after its lease, and then waits for its sweep.
 constexpr std::uint32_t kRestSeconds = 8;
 constexpr std::uint32_t kSpare = 256;
@@ -126,7 +127,10 @@ LeasedProcess::Folder::~Folder() {
   if (!path.empty()) std::filesystem::remove_all(path, nobody_asks);
 }
 
-LeasedProcess::~LeasedProcess() { process_.reset(); }  // before its folder
+LeasedProcess::~LeasedProcess() {
+  process_.reset();  // before what it works on, and its folder
+  hardware_.reset();
+}
 
 Result<LeasedProcess> LeasedProcess::start(const Options& options) {
   if (!std::filesystem::exists(options.program))
@@ -138,13 +142,16 @@ Result<LeasedProcess> LeasedProcess::start(const Options& options) {
   leased.folder_ = leased.owned_.path = name;
   if (options.has_quic) PORTCULLIS_TRY(leased.make_certificates());
   PORTCULLIS_TRY(leased.write_config(options));
+  std::string device = options.device;
+  if (!options.hca_server.empty()) {
+    PORTCULLIS_TRY(leased.start_hardware(options.hca_server));
+    device = "shm:" + leased.hardware_socket().string();
+  }
   std::vector<std::string> arguments{options.program.string(), "--config",
-                                     (leased.folder_ / "toml").string(), "--device",
-                                     options.device};
+                                     (leased.folder_ / "toml").string(), "--device", device};
   add_asked_for(arguments);
   PORTCULLIS_TRY_ASSIGN(auto process, ChildProcess::start(arguments, leased.folder_ / "log"));
   leased.process_.emplace(std::move(process));
-  constexpr std::uint64_t kStartNs = 60 * kNsPerSecond;
   const auto line = leased.process_->read_line(now_ns() + kStartNs);
   if (!line) return fail(line.error().code, "leased: " + leased.last_words());
   leased.greeting_ = *line;
@@ -155,6 +162,21 @@ Result<LeasedProcess> LeasedProcess::start(const Options& options) {
                                          leased.quic_address_.size()));
   }
   return leased;
+}
+
+Result<void> LeasedProcess::start_hardware(const std::filesystem::path& program) {
+  if (!std::filesystem::exists(program))
+    return fail(Errc::NotFound, fmt::format("--hca-server {}: no such program", program.string()));
+  PORTCULLIS_TRY_ASSIGN(auto process,
+                        ChildProcess::start({program.string(), "--shm", hardware_socket().string()},
+                                            folder_ / "log"));
+  hardware_.emplace(std::move(process));
+  for (const std::uint64_t until_ns = now_ns() + kStartNs; !exists(hardware_socket());) {
+    if (hardware_->wait(now_ns()) || now_ns() >= until_ns)
+      return fail(Errc::DeviceGone, "hca-server: " + last_words());
+    (void)::poll(nullptr, 0, 5);
+  }
+  return {};
 }
 
 Result<void> LeasedProcess::make_certificates() const {

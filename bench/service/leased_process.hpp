@@ -58,6 +58,8 @@ class LeasedProcess {
     std::string device = "model";
     Scale scale;
     bool has_quic = false;
+    /// This hca-server has the model in a process of its own, in place of `device`; empty: none.
+    std::filesystem::path hca_server = {};
   };
   /// Its grants are for as many tenants, over QUIC.
   static constexpr std::uint64_t kTenants = 16;
@@ -92,6 +94,8 @@ class LeasedProcess {
  private:
   LeasedProcess() = default;
   [[nodiscard]] quic::CredentialFiles files(const std::string& stem) const;
+  [[nodiscard]] Result<void> start_hardware(const std::filesystem::path& program);
+  [[nodiscard]] std::filesystem::path hardware_socket() const { return folder_ / "card.sock"; }
   [[nodiscard]] Result<void> make_certificates() const;
   [[nodiscard]] Result<void> write_config(const Options& options) const;
 
@@ -104,6 +108,7 @@ class LeasedProcess {
   };
   Folder owned_;
   std::filesystem::path folder_;
+  std::optional<ChildProcess> hardware_;
   std::optional<ChildProcess> process_;
   std::string greeting_;
   std::string quic_address_;

@@ -42,6 +42,7 @@ constexpr std::uint64_t kMostLeaseBytes = 1024;
 struct Arguments {
   std::filesystem::path leased;
   std::filesystem::path grpc_echo;
+  std::filesystem::path hca_server;
   std::string device = "model";
   std::vector<std::string> transports{"unix", "quic"};
   Scale scale;
@@ -58,6 +59,26 @@ Transport transport_of(const std::string& word) {
 
 bool has_quic(const Arguments& arguments) {
   return std::ranges::find(arguments.transports, "quic") != arguments.transports.end();
+}
+
+/// What is waited for where much is asked at once.
+constexpr std::uint64_t kPatienceNs = 120 * kNsPerSecond;
+
+Verdict memory_of(std::string name, std::uint64_t before, std::uint64_t after,
+                  std::uint64_t count) {
+  const double each = static_cast<double>(after - std::min(before, after)) /
+                      static_cast<double>(std::max<std::uint64_t>(count, 1));
+  return {.name = std::move(name),
+          .found = fmt::format("{:.0f} bytes, of {}", each, count),
+          .target = "no target",
+          .is_met = {},
+          .value = each};
+}
+
+Verdict judged(Verdict verdict, std::uint64_t most) {
+  verdict.target = fmt::format("at most {}", most);
+  verdict.is_met = *verdict.value <= static_cast<double>(most);
+  return verdict;
 }
 
 std::string time_text(std::uint64_t ns) { return duration_text(static_cast<double>(ns)); }
@@ -99,7 +120,6 @@ class Crowd {
   }
 
  private:
-  static constexpr std::uint64_t kPatienceNs = 120 * kNsPerSecond;
   [[nodiscard]] static std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
 
   Result<void> fill(const LeasedProcess& leased, Fleet& fleet, LeaseLoad& load) {
@@ -109,26 +129,17 @@ class Crowd {
     PORTCULLIS_TRY(fleet.open(leased, transport_, scale.connections, kPatienceNs));
     PORTCULLIS_TRY_ASSIGN(const std::uint64_t connected, leased.resident_bytes());
     const std::uint64_t connected_ns = now_ns();
-    judge_memory("idle connection", connected - std::min(alone, connected), scale.connections,
-                 kMostIdleBytes);
+    figures_->add(
+        judged(memory_of(name_ + "memory per idle connection", alone, connected, scale.connections),
+               kMostIdleBytes));
     PORTCULLIS_TRY(load.fill(scale.leases, kPatienceNs));
     PORTCULLIS_TRY_ASSIGN(const std::uint64_t filled, leased.resident_bytes());
-    // Nobody writes to a region here, and until somebody does none of its pages is there.
-    judge_memory("lease beyond its region", filled - std::min(connected, filled), scale.leases,
-                 kMostLeaseBytes);
+    // What a card would have of each is in the same process here: see LeaseMemory.
+    figures_->add(memory_of(name_ + "memory per lease, with the model's own part", connected,
+                            filled, scale.leases));
     fmt::print("{}: {} connections after {}, {} leases after {} more\n", name_, fleet.size(),
                time_text(connected_ns - since_ns), load.held(), time_text(now_ns() - connected_ns));
     return {};
-  }
-
-  void judge_memory(const std::string& what, std::uint64_t bytes, std::uint64_t count,
-                    std::uint64_t most) {
-    const double each = static_cast<double>(bytes) / static_cast<double>(count);
-    figures_->add({.name = name_ + "memory per " + what,
-                   .found = fmt::format("{:.0f} bytes, of {}", each, count),
-                   .target = fmt::format("at most {}", most),
-                   .is_met = each <= static_cast<double>(most),
-                   .value = each});
   }
 
   void tell_of(const LeaseLoad& load) {
@@ -158,6 +169,33 @@ class Crowd {
   Transport transport_;
   std::string name_;
   Figures* figures_;
+};
+
+// ---- What a lease takes ------------------------------------------------------------------------
+
+/// Of a server whose device is in another process, as a card is. Nobody writes to a region, and
+/// until somebody does none of its pages is there.
+class LeaseMemory {
+ public:
+  static Result<void> measure(const Arguments& arguments, Figures& figures) {
+    PORTCULLIS_TRY_ASSIGN(auto leased, LeasedProcess::start({.program = arguments.leased,
+                                                             .scale = arguments.scale,
+                                                             .hca_server = arguments.hca_server}));
+    PORTCULLIS_TRY_ASSIGN(auto fleet, Fleet::create());
+    LeaseLoad load(fleet);
+    PORTCULLIS_TRY(fleet.open(leased, Transport::Unix, kConnections, kPatienceNs));
+    PORTCULLIS_TRY_ASSIGN(const std::uint64_t before, leased.resident_bytes());
+    PORTCULLIS_TRY(load.fill(arguments.scale.leases, kPatienceNs));
+    PORTCULLIS_TRY_ASSIGN(const std::uint64_t after, leased.resident_bytes());
+    figures.add(judged(memory_of("service/memory per lease beyond its region, its device elsewhere",
+                                 before, after, arguments.scale.leases),
+                       kMostLeaseBytes));
+    leased.ask_to_end();
+    return load.hear_the_end(kPatienceNs);
+  }
+
+ private:
+  static constexpr std::size_t kConnections = 16;
 };
 
 // ---- One revoke at a time ----------------------------------------------------------------------
@@ -305,6 +343,7 @@ Result<int> run(const Arguments& arguments) {
       arguments.device, arguments.scale.connections, arguments.scale.leases, arguments.scale.rate,
       arguments.scale.rate, arguments.seconds);
   PORTCULLIS_TRY(Comparison(arguments, figures).run());
+  PORTCULLIS_TRY(LeaseMemory::measure(arguments, figures));
   for (const std::string& word : arguments.transports)
     PORTCULLIS_TRY(Crowd(arguments, transport_of(word), figures).run());
   fmt::print("\n{}", figures.text());
@@ -320,8 +359,10 @@ Result<int> run(const Arguments& arguments) {
 constexpr const char* kFooter = R"(
 Starts leased with a journal on disk and a model in its process, over each transport: clients that
 hold leases, allocs and revokes on a schedule that waits for nobody, then LEASE_LIST and the journal
-held against what was told. By itself a revoke is held against an empty SEQPACKET round trip and,
-where grpc_echo was built (libgrpc++-dev), a unary echo of gRPC with certificates of both sides.
+held against what was told. What a lease takes of memory is measured with the model in a process of
+its own, for what a card knows of a lease is none of leased's. By itself a revoke is held against an
+empty SEQPACKET round trip and, where grpc_echo was built (libgrpc++-dev), a unary echo of gRPC with
+certificates of both sides.
 Every figure is of a model: emulated, never the latency of a NIC.
 
 exit status: 0 measured, met or missed; 1 not measured; 2 something was lost; 130 interrupted)";
@@ -330,6 +371,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--leased", arguments.leased, "the server (default: of the same build)")
       ->type_name("PROGRAM");
   app.add_option("--grpc-echo", arguments.grpc_echo, "its peer of gRPC (default: beside this)")
+      ->type_name("PROGRAM");
+  app.add_option("--hca-server", arguments.hca_server,
+                 "the model where it has a process of its own (default: of the same build)")
       ->type_name("PROGRAM");
   app.add_option("--device", arguments.device, "as leased takes it")->capture_default_str();
   app.add_option("--transport", arguments.transports, "unix, quic or both, comma separated")
@@ -377,6 +421,8 @@ Result<Arguments> parse(int argc, char** argv) {
   const auto own = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   if (arguments.leased.empty())
     arguments.leased = own.parent_path() / "tools" / "leased" / "leased";
+  if (arguments.hca_server.empty())
+    arguments.hca_server = own.parent_path() / "tools" / "hca-server";
   if (arguments.grpc_echo.empty()) arguments.grpc_echo = own / "grpc_echo";
   return arguments;
 }

@@ -410,8 +410,9 @@ class Service(Suite):
         for transport in ("AF_UNIX", "QUIC"):
             self.assertLessEqual({f"service/{transport}/{what}" for what in (
                 "a revoke over the fence's own time, p50", "a notice reaches its holder, p99",
-                "memory per idle connection", "memory per lease beyond its region",
+                "memory per idle connection", "memory per lease, with the model's own part",
                 "the slowest revoke")}, verdicts)
+        self.assertIn("service/memory per lease beyond its region, its device elsewhere", verdicts)
 
     def test_fewSamples_NoPercentileOfATailThatIsNotThere(self):
         for name, series in self.result.series.items():
