@@ -17,6 +17,7 @@
 #include "base/entropy.hpp"
 #include "prm/enums.hpp"
 #include "program/leased_socket.hpp"
+#include "service/daemon/host_identity.hpp"
 #include "service/daemon/patience.hpp"
 
 namespace portcullis::service::daemon {
@@ -166,17 +167,24 @@ Result<void> Daemon::open_journal(std::optional<Journal>& journal) const {
   return {};
 }
 
+/// A model in this process is on no other host either way: it goes with its server.
+std::string Daemon::function_name(const attach::DeviceSpec& spec) {
+  return spec.is_in_process() ? spec.function_name()
+                              : function_on_host(spec.function_name(), host_identity());
+}
+
 Result<void> Daemon::check_function(Journal& journal) const {
   PORTCULLIS_TRY_ASSIGN(const auto spec, parse_device(config_.device.name));
-  PORTCULLIS_TRY_ASSIGN(const auto held, journal.held_elsewhere(spec.function_name()));
+  const std::string own = function_name(spec);
+  PORTCULLIS_TRY_ASSIGN(const auto held, journal.held_elsewhere(own));
   if (!held || held->function == config_.left_function) return {};
   return fail(
       Errc::Busy,
       fmt::format("journal {}: {} leases without an outcome are on {}, and device {} is {}, "
                   "whose reset does not end them; a start on {} is accepted, or "
                   "--leave {}, which makes them Fenced, with nothing to prove their memory",
-                  config_.journal->string(), held->leases, held->function, config_.device.name,
-                  spec.function_name(), held->function, held->function));
+                  config_.journal->string(), held->leases, held->function, config_.device.name, own,
+                  held->function, held->function));
 }
 
 /// A PCI function needs one; of any other device it is for the EAL's telemetry, if that is wanted.
@@ -206,7 +214,7 @@ Result<void> Daemon::attach(const LogSink& log) {
   // reset by nobody.
   if (!spec.is_in_process() && !spec.is_kept()) PORTCULLIS_TRY(opened.device().function->reset());
   reach("device.reset.after");
-  served_ = {.name = spec.function_name(),
+  served_ = {.name = function_name(spec),
              .was_reset = !spec.is_kept(),
              .ends_with_server = spec.is_in_process()};
   PORTCULLIS_TRY_ASSIGN(function_, attach::Function::bring_up(

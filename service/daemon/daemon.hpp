@@ -76,6 +76,8 @@ class Daemon {
  private:
   Daemon(const Config& config, AtPoint at) : config_(config), at_(std::move(at)) {}
   [[nodiscard]] Result<void> open_journal(std::optional<Journal>& journal) const;
+  /// As the journal has it.
+  [[nodiscard]] static std::string function_name(const attach::DeviceSpec& spec);
   /// Busy: leases on record are on another function, which this device's reset does not end.
   [[nodiscard]] Result<void> check_function(Journal& journal) const;
   [[nodiscard]] std::string restarted_text() const;

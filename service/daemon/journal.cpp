@@ -15,6 +15,7 @@
 
 #include "base/entropy.hpp"
 #include "base/unique_fd.hpp"
+#include "service/daemon/host_identity.hpp"
 
 namespace portcullis::service::daemon {
 namespace {
@@ -249,9 +250,11 @@ Result<std::optional<Elsewhere>> Journal::held_elsewhere(std::string_view functi
   PORTCULLIS_TRY_ASSIGN(
       const Statement statement,
       prepare("SELECT function, count(*) FROM lease JOIN served USING(incarnation) WHERE "
-              "ended_unix_ms IS NULL AND ends_with_server=0 AND function<>?1 GROUP BY function"));
+              "ended_unix_ms IS NULL AND ends_with_server=0 AND function NOT IN (?1, ?2) "
+              "GROUP BY function"));
   sqlite3_stmt* row = statement.get();
   bind_text(row, 1, function);
+  bind_text(row, 2, function_alone(function));
   const int got = sqlite3_step(row);
   if (got == SQLITE_DONE) return std::nullopt;
   if (got != SQLITE_ROW) return failure("read");
@@ -271,10 +274,11 @@ Result<void> Journal::end_all(Beginning& beginning, std::uint64_t unix_ms, const
   PORTCULLIS_TRY_ASSIGN(const Statement proved,
                         prepare(end(true,
                                     " AND incarnation IN (SELECT incarnation FROM served WHERE "
-                                    "ends_with_server=1 OR (?1 AND function=?2))")
+                                    "ends_with_server=1 OR (?1 AND function IN (?2, ?3)))")
                                     .c_str()));
   sqlite3_bind_int(proved.get(), 1, on.was_reset ? 1 : 0);
   bind_text(proved.get(), 2, on.name);
+  bind_text(proved.get(), 3, function_alone(on.name));
   PORTCULLIS_TRY(run(proved));
   beginning.restarted = static_cast<std::size_t>(sqlite3_changes(db_.get()));
   PORTCULLIS_TRY(execute(end(false, "").c_str()));

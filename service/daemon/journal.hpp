@@ -39,7 +39,7 @@ struct PastEnding {
 
 /// The function that a server's leases are on.
 struct Served {
-  std::string name = {};          // attach::DeviceSpec::function_name()
+  std::string name = {};          // with the host that it is of (service/daemon/host_identity.hpp)
   bool was_reset = false;         // since the last server went
   bool ends_with_server = false;  // a model in its process
 };
@@ -75,7 +75,8 @@ class Journal {
   /// Around each change of the file from now on, and before it is made durable.
   void tell_points(AtPoint at) { at_ = std::move(at); }
   /// Leases that the reset of `function` proves nothing about. Those of a server that did not write
-  /// down its function are none of them: where they are is not known.
+  /// down its function are none of them: where they are is not known. One that wrote it down
+  /// without a host is taken for one of this host.
   [[nodiscard]] Result<std::optional<Elsewhere>> held_elsewhere(std::string_view function);
   /// Every lease without an outcome ends: TornDown where its function has been reset since, or went
   /// with its server, proved by that; Fenced where it is another, is not known or was not reset,

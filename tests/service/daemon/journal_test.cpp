@@ -110,6 +110,26 @@ TEST_F(JournalTest, LeaseHeldOnAnotherFunction_IsFencedThoughThisOneWasReset) {
   EXPECT_FALSE(journal.held_elsewhere(kOn.name).value());
 }
 
+TEST_F(JournalTest, FunctionOfThatNameOnAnotherHost_IsAnotherFunction) {
+  const Served there{.name = "0000:03:00.0@61c35e9a0b6f1d24", .was_reset = true};
+  const Served here{.name = "0000:03:00.0@9d5cdd0f3b2f4a11", .was_reset = true};
+  hold_and_go(opened(), there, record(1));
+  Journal journal = opened();
+  EXPECT_FALSE(journal.held_elsewhere(there.name).value());
+  ASSERT_TRUE(journal.held_elsewhere(here.name).value());
+  ASSERT_TRUE(journal.held_elsewhere(kOn.name).value());  // a host that is not known
+  EXPECT_EQ(journal.begin(5000, here).value().past.at(0).ending.memory, wire::Memory::Unproved);
+}
+
+TEST_F(JournalTest, FunctionThatWasWrittenDownWithoutAHost_IsTakenForOneOfThis) {
+  const Served here{.name = kOn.name + "@9d5cdd0f3b2f4a11", .was_reset = true};
+  hold_and_go(opened(), kOn, record(1));
+  Journal journal = opened();
+  EXPECT_FALSE(journal.held_elsewhere(here.name).value());
+  EXPECT_EQ(journal.begin(5000, here).value().past.at(0).ending.memory,
+            wire::Memory::FunctionReset);
+}
+
 TEST_F(JournalTest, FunctionThatIsResetLater_ProvesWhatWasLeftThereAndStaysProved) {
   hold_and_go(opened(), kOther, record(1));
   (void)opened().begin(2, kOn);
