@@ -120,12 +120,13 @@ function(portcullis_links out wanted)
   endwhile()
 endfunction()
 
-# portcullis_test(NAME file.cpp .. LINKS target .. [LABELS label]): one GoogleTest binary, one
-# ctest entry NAME.Suite.Case per test case, found when ctest runs. A process starts slowly with a
-# sanitizer: with PORTCULLIS_TEST_PARTS that many entries share the cases, by GoogleTest's own
-# sharding, but for those that are slow.
+# portcullis_test(NAME file.cpp .. LINKS target .. [LABELS label] [COST n]): one GoogleTest binary,
+# one ctest entry NAME.Suite.Case per test case, found when ctest runs. A process starts slowly with
+# a sanitizer: with PORTCULLIS_TEST_PARTS that many entries share the cases, by GoogleTest's own
+# sharding, but for those that are slow. A fresh clone knows no test's time, and whatever begins
+# last is waited for by itself: a COST has it begin before what has none or less.
 function(portcullis_test name)
-  cmake_parse_arguments(ARG "" "" "LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "COST" "LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES PORTCULLIS_TEST ON)
   target_link_libraries(${name} PRIVATE portcullis_flags ${ARG_LINKS}
@@ -142,8 +143,10 @@ function(portcullis_test name)
   # ones, with ASan and beside builds, one took ten minutes and another was not done after fifteen.
   set(properties TIMEOUT 900)
   if("slow" IN_LIST ARG_LABELS)
-    # Before what takes no time: whatever begins last is waited for by itself.
     set(properties TIMEOUT 5400 COST 100)
+  endif()
+  if(ARG_COST)
+    list(APPEND properties COST ${ARG_COST})
   endif()
   list(LENGTH ARG_LABELS labels)
   if(labels GREATER 1)
