@@ -63,6 +63,10 @@ constexpr std::array kMutants{
                "a key that a group's key still names is given again, and the card looks at no "
                "protection domain below an indirect key",
                "klm-domain-unchecked", "indirect"},
+    MutantInfo{Mutant::FakeBelieved, "fake-believed",
+               "the kernel that keeps the NIC answers a command by itself, and the device is asked "
+               "nothing behind it",
+               "", "seed"},
 };
 
 }  // namespace

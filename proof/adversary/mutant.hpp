@@ -39,6 +39,7 @@ enum class Mutant : std::uint8_t {
   JoinNotAwaited,          // who joins a revoke is told its outcome while it runs
   BusMasterLeftOn,         // a drain is told that bus mastering is off, and it is not (A7)
   DeadEntry,               // a key that an indirect one still names is given again
+  FakeBelieved,            // what a kernel answers for a device that it takes for broken is taken
 };
 
 struct MutantInfo {

@@ -71,6 +71,7 @@ class Tally {
     report_.joined += result.joined;
     report_.reached_over += result.reached_over;
     report_.drained += result.drained;
+    report_.faked += result.faked;
     report_.long_grace += outlasts_budget(spec) ? 1 : 0;
     report_.key_steps += result.occupancies.size();
     report_.crowded += std::ranges::any_of(result.occupancies, is_crowded) ? 1 : 0;

@@ -63,6 +63,7 @@ struct ProofReport {
   std::uint64_t joined = 0;        // revokes that joined one under way
   std::uint64_t reached_over = 0;  // messages of a neighbour to where a lease of its group lay
   std::uint64_t drained = 0;       // leases that ended with the function
+  std::uint64_t faked = 0;         // commands that a kernel has answered by itself
   std::uint64_t long_grace = 0;    // runs in which GRACE outlasts the clients' retry budget
   std::optional<Finding> first;    // of the lowest seed
   double seconds = 0;

@@ -79,7 +79,9 @@ Result<std::unique_ptr<World>> World::create(const RunSpec& spec) {
 
 Result<void> World::start() {
   PORTCULLIS_TRY(bring_up());
-  channel_.emplace(*function_->context().commands, deceit_);
+  pmd::CommandChannel* commands = function_->context().commands;
+  if (is_kept(spec_)) commands = &kept_.emplace(*commands, spec_.mutant == Mutant::FakeBelieved);
+  channel_.emplace(*commands, deceit_);
   context_ = function_->context();
   context_->commands = &*channel_;
   PORTCULLIS_TRY_ASSIGN(auto port,
@@ -358,6 +360,7 @@ Result<void> World::hoard_read(Client& client) {
 /// an end. Now and then the region cannot be unmapped either, and nothing is left to promise.
 Result<void> World::break_key_step() {
   using Kind = model::CommandFaultRule::Kind;
+  if (kept_) break_in_the_kernels_eyes();
   constexpr auto kBadRes = prm::number(prm::CommandStatus::BAD_RES_ERR);
   const std::uint16_t destroy_mkey = prm::number(prm::Opcode::DESTROY_MKEY);
   model::CommandFaultRule rule{.opcode = destroy_mkey, .status = kBadRes};
@@ -397,6 +400,13 @@ Result<void> World::break_any(model::CommandFaultRule rule) {
   return {};
 }
 
+/// From any command of the fence on, or behind its last.
+void World::break_in_the_kernels_eyes() {
+  constexpr std::uint32_t kCommands = 4;  // of the longest plan, but for its queries
+  makes_fail_ = true;
+  kept_->break_behind(random_.below(kCommands + 1));
+}
+
 /// A UMR on a key that does not exist: the queue is in error and takes no more.
 Result<void> World::break_umr_queue() {
   if (!umr_queue_) return {};
@@ -431,6 +441,7 @@ Result<void> World::take_away(std::span<Client* const> clients, Way way) {
     result_.drained += static_cast<std::uint32_t>(manager_->drain().value_or(0));
   const std::vector<lease::RevokeAnswer> answers = answer(clients);
   deceit_.is_on = false;
+  if (kept_) kept_->mend();
   under_fence_ = nullptr;
   awaits_key_step_ = is_key_gone_ = is_stubborn_ = deceit_.refuses_unmap = false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -565,6 +576,7 @@ RunResult World::result() const {
       result.succeeded[i] += client->succeeded()[i];
     }
   }
+  result.faked = kept_ ? kept_->faked() : 0;
   result.holds = adversary_->holds();
   result.steps = step_;
   result.late = witness_.late();

@@ -18,6 +18,7 @@
 #include "pmd/hca.hpp"
 #include "proof/adversary/client.hpp"
 #include "proof/adversary/deceit.hpp"
+#include "proof/adversary/kept_channel.hpp"
 #include "proof/adversary/run.hpp"
 #include "steering/set_up.hpp"
 
@@ -87,6 +88,7 @@ class World {
   [[nodiscard]] Result<void> take_away(std::span<Client* const> clients, Way way);
   [[nodiscard]] Result<void> break_key_step();
   [[nodiscard]] Result<void> break_any(model::CommandFaultRule rule);
+  void break_in_the_kernels_eyes();
   [[nodiscard]] Result<void> break_umr_queue();
   [[nodiscard]] Result<void> hoard_read(Client& client);
   [[nodiscard]] Result<void> poll_clients();
@@ -116,7 +118,8 @@ class World {
   std::optional<ProofSpace> space_;
   std::optional<ProofFunction> bus_;
   std::unique_ptr<attach::Function> function_;
-  model::Model* model_ = nullptr;  // the function's
+  model::Model* model_ = nullptr;    // the function's
+  std::optional<KeptChannel> kept_;  // none: the function is ours
   std::optional<ProofChannel> channel_;
   std::optional<pmd::Context> context_;
   std::optional<attach::Port> port_;

@@ -94,9 +94,10 @@ std::string circumstances(const adversary::ProofReport& report) {
   return fmt::format(
       "GRACE outlasts the retry budget in {} runs, and the budget GRACE in {}; {} revokes joined "
       "one under way; {} leases ended by a drain\n"
-      "{} messages by the key of a group went to where a lease of it had been\n",
+      "{} messages by the key of a group went to where a lease of it had been; {} commands of "
+      "fences\nwere answered by a kernel that took the device for broken\n",
       report.long_grace, report.runs - report.long_grace, report.joined, report.drained,
-      report.reached_over);
+      report.reached_over, report.faked);
 }
 
 }  // namespace

@@ -122,6 +122,22 @@ TEST(FenceProof, LeasesDrained_NothingIsTouchedAfterTheirOutcomes) {
   EXPECT_THAT(describe(*report), HasSubstr(std::to_string(report->drained) + " leases ended by"));
 }
 
+TEST(FenceProof, KernelThatAnswersForTheDevice_ProvesNothingByThat) {
+  const auto report = prove(options(160));
+  ASSERT_TRUE(report) << report.error().text;
+  EXPECT_GT(report->faked, 10u);
+  EXPECT_EQ(report->violations, 0u) << describe(*report->first);
+  EXPECT_THAT(describe(*report), HasSubstr(std::to_string(report->faked) + " commands of fences"));
+}
+
+TEST(FenceProof, KernelThatIsBelieved_TheRegionIsTouchedAfterTornDown) {
+  const auto report =
+      prove({.runs = 40, .plans = {lease::seed_plan()}, .mutant = Mutant::FakeBelieved});
+  ASSERT_TRUE(report) << report.error().text;
+  EXPECT_GT(report->violations, 5u);
+  EXPECT_GT(report->plans.front().torn_down, 5u);
+}
+
 TEST(FenceProof, RestOfANumber_IsNowGraceAndNowTheRetryBudget) {
   const auto report = prove(options(20));
   ASSERT_TRUE(report) << report.error().text;
