@@ -29,16 +29,37 @@ std::string last_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
+/// With how to get those of the kernel's modules that are not there, as far as a command does it.
+Finding with_modules(Finding finding, const Machine& machine, std::vector<std::string> modules) {
+  std::erase_if(modules, [&machine](const std::string& module) {
+    return machine.exists("sys/module/" + module);
+  });
+  if (modules.empty()) return finding;
+  const std::string why = machine.without_modules();
+  if (why.empty()) {
+    finding.mend = {fmt::format("modprobe -a {}", fmt::join(modules, " "))};
+    return finding;
+  }
+  finding.what += fmt::format("; {} cannot be loaded: {}", fmt::join(modules, ", "), why);
+  finding.hint =
+      "what is needed, unless they are built in: a kernel with CONFIG_MLX5_INFINIBAND and "
+      "CONFIG_INFINIBAND_USER_ACCESS as =y, or as modules that it may load and that lie there; in "
+      "a "
+      "container its host's";
+  return finding;
+}
+
 Finding not_there(const Machine& machine, const std::string& name) {
   const std::vector<std::string> names = machine.names(kRdmaDevices);
-  return {kArea,
-          "rdma-device",
-          Status::Missing,
-          names.empty()
-              ? fmt::format("no RDMA device {}; the kernel has none", name)
-              : fmt::format("no RDMA device {}; there are {}", name, fmt::join(names, ", ")),
-          {"modprobe -a mlx5_ib ib_uverbs"},
-          "a function that vfio-pci has is given by its PCI address"};
+  return with_modules(
+      {kArea,
+       "rdma-device",
+       Status::Missing,
+       names.empty() ? fmt::format("no RDMA device {}; the kernel has none", name)
+                     : fmt::format("no RDMA device {}; there are {}", name, fmt::join(names, ", ")),
+       {},
+       "a function that vfio-pci has is given by its PCI address"},
+      machine, {"mlx5_ib", "ib_uverbs"});
 }
 
 Finding driver(const Machine& machine, const std::string& name) {
@@ -62,11 +83,9 @@ Finding uverbs(const Machine& machine, const std::string& name) {
             {fmt::format("chmod 666 /{}", file)},
             "Debian's rdma-core has a udev rule for it"};
   }
-  return {kArea,
-          "uverbs",
-          Status::Missing,
-          "no file of /dev/infiniband is this device's",
-          {"modprobe ib_uverbs"}};
+  return with_modules(
+      {kArea, "uverbs", Status::Missing, "no file of /dev/infiniband is this device's"}, machine,
+      {"ib_uverbs"});
 }
 
 bool is_infiniband(const Machine& machine, const std::string& name) {

@@ -92,6 +92,18 @@ bool Machine::booted_with(std::string_view parameter) const {
   return std::find(words.begin(), words.end(), parameter) != words.end();
 }
 
+std::string Machine::without_modules() const {
+  if (booted_with("nomodule")) return "booted with nomodule";
+  if (!exists("proc/modules")) return "built without loadable modules";
+  // A copy of another machine has no more than /sys, /proc and /dev.
+  if (!exists("lib") && !exists("usr")) return {};
+  const std::string release = line("proc/sys/kernel/osrelease");
+  const std::string folder = "lib/modules/" + release;
+  if (!release.empty() && !exists(folder) && !exists("usr/" + folder))
+    return "/" + folder + " is not there";
+  return {};
+}
+
 std::string Machine::boot_value(std::string_view name) const {
   std::string value;
   for (const std::string& word : boot_words())

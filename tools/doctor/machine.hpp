@@ -44,6 +44,8 @@ class Machine {
   [[nodiscard]] bool booted_with(std::string_view parameter) const;
   /// What follows `name=` on the kernel's command line, of the last such word.
   [[nodiscard]] std::string boot_value(std::string_view name) const;
+  /// Why no modprobe helps on this kernel; "": it may.
+  [[nodiscard]] std::string without_modules() const;
 
  private:
   [[nodiscard]] std::vector<std::string> boot_words() const;

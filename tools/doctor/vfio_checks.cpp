@@ -28,24 +28,11 @@ std::vector<std::string> absent_modules(const Machine& machine) {
   return absent;
 }
 
-/// Why no modprobe helps on this kernel; "": it may.
-std::string without_modules(const Machine& machine) {
-  if (machine.booted_with("nomodule")) return "booted with nomodule";
-  if (!machine.exists("proc/modules")) return "built without loadable modules";
-  // A copy of another machine has no more than /sys, /proc and /dev.
-  if (!machine.exists("lib") && !machine.exists("usr")) return {};
-  const std::string release = machine.line("proc/sys/kernel/osrelease");
-  const std::string folder = "lib/modules/" + release;
-  if (!release.empty() && !machine.exists(folder) && !machine.exists("usr/" + folder))
-    return fmt::format("/{} is not there", folder);
-  return {};
-}
-
 Finding modules(const Machine& machine) {
   const std::vector<std::string> absent = absent_modules(machine);
   if (absent.empty())
     return {kArea, "modules", Status::Ok, "vfio, vfio_pci and vfio_iommu_type1 are there"};
-  if (const std::string why = without_modules(machine); !why.empty())
+  if (const std::string why = machine.without_modules(); !why.empty())
     return {
         kArea,
         "modules",

@@ -93,6 +93,25 @@ TEST_F(KeptNic, NameThatIsNotThere_IsMissingWithThoseThatAre) {
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].status, Status::Missing);
   EXPECT_EQ(all[0].what, "no RDMA device mlx5_7; there are mlx5_0");
+  EXPECT_THAT(all[0].mend, ElementsAre("modprobe -a mlx5_ib ib_uverbs"));
+}
+
+TEST_F(KeptNic, NameThatIsNotThereThoughTheModulesAre_HasNoCommand) {
+  machine.file("sys/module/mlx5_ib/refcnt", "0\n");
+  machine.file("sys/module/ib_uverbs/refcnt", "0\n");
+  EXPECT_THAT(kept_nic_findings(Machine(machine.root()), "mlx5_7").front().mend, ElementsAre());
+}
+
+/// modprobe would send the user round for ever.
+TEST_F(KeptNic, KernelThatLoadsNoModules_NeedsAnotherAndNoCommand) {
+  machine.remove("proc/modules");
+  machine.remove("sys/class/infiniband_verbs");
+  for (const Finding& each :
+       {found("uverbs"), kept_nic_findings(Machine(machine.root()), "mlx5_7").front()}) {
+    EXPECT_THAT(each.mend, ElementsAre());
+    EXPECT_THAT(each.what, HasSubstr("ib_uverbs cannot be loaded: built without loadable modules"));
+    EXPECT_THAT(each.hint, HasSubstr("CONFIG_INFINIBAND_USER_ACCESS"));
+  }
 }
 
 TEST_F(KeptNic, OtherDriver_IsMissing) {
@@ -103,7 +122,7 @@ TEST_F(KeptNic, OtherDriver_IsMissing) {
 
 TEST_F(KeptNic, WithoutUverbs_IsMissingWithTheModule) {
   machine.remove("sys/class/infiniband_verbs");
-  EXPECT_THAT(found("uverbs").mend, ElementsAre("modprobe ib_uverbs"));
+  EXPECT_THAT(found("uverbs").mend, ElementsAre("modprobe -a ib_uverbs"));
 }
 
 TEST_F(KeptNic, UverbsThatCannotBeOpened_IsMissing) {
