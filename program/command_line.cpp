@@ -15,7 +15,22 @@
 namespace portcullis::program {
 namespace {
 
+/// "not in range [1 - 7]", as CLI11 says it from 2.2 on, is "1 to 7" as it was before.
+std::string with_plain_range(std::string text) {
+  constexpr std::string_view kBefore = "not in range [";
+  constexpr std::string_view kBetween = " - ";
+  const std::size_t before = text.find(kBefore);
+  if (before == std::string::npos) return text;
+  const std::size_t first = before + kBefore.size();
+  const std::size_t end = text.find(']', first);
+  const std::size_t between = text.find(kBetween, first);
+  if (end == std::string::npos || between > end) return text;
+  text.erase(end, 1).replace(between, kBetween.size(), " to ");
+  return text.erase(first - 1, 1);
+}
+
 tl::unexpected<Error> refuse(std::string text) {
+  text = with_plain_range(std::move(text));
   while (text.ends_with('\n')) text.pop_back();
   std::ranges::replace(text, '\n', ' ');
   return fail(Errc::InvalidArgument, text + "; --help lists what is accepted");
@@ -196,6 +211,9 @@ Result<std::optional<std::string>> parse_arguments(CLI::App& app,
                                   : "The following argument was not expected: " + unknown.front());
   } catch (const CLI::ArgumentMismatch& error) {
     return refuse(mismatch(error, given));
+  } catch (const CLI::ConversionError& error) {
+    // CLI11 from 2.2 on takes no -1 for a number from 0 on, and does not say what it takes.
+    return refuse(mistaken_number(app).value_or(error.what()));
   } catch (const CLI::ParseError& error) {
     // "Value 8 not in range" is no answer to 010.
     return refuse(mistaken_number(app, Looks::AtLeadingZeros).value_or(error.what()));
