@@ -70,13 +70,14 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.set<"retransmission_q_counters", 1>().set<"enhanced_error_q_counters", 1>();
   c.set<"max_wqe_sz_sq", 1024>().set<"max_wqe_sz_rq", 512>();
   c.put<"device_frequency_khz">(kDeviceFrequencyKhz);
+  c.put<"device_frequency_mhz">(kDeviceFrequencyKhz / 1000);
   c.set<"cmdif_checksum", 3>().set<"nic_flow_table", 1>();
   c.put<"log_max_transport_domain">(ReceiveTargets::kLogMaxDomain);
   c.set<"xrc", 1>().put<"log_max_xrcd">(SharedReceives::kLogMaxXrcd);
   c.put<"log_max_srq">(SharedReceives::kLogMaxSrq).put<"log_max_rmp">(SharedReceives::kLogMaxSrq);
   c.put<"log_max_srq_sz">(RingShape::kLogMaxEntries);
   c.put<"log_max_rq">(ReceiveTargets::kLogMaxRq).put<"log_max_tir">(ReceiveTargets::kLogMaxTir);
-  c.put<"log_max_wq_sz">(RingShape::kLogMaxEntries);
+  c.put<"log_max_wq_sz">(RingShape::kLogMaxEntries).set<"basic_cyclic_rcv_wqe", 1>();
   c.put<"log_min_stride_sz_rq">(ReceiveTargets::kLogMinStride);
   c.put<"log_max_stride_sz_rq">(RingShape::kLogMaxStride);
   if (port_type == PortType::Ethernet) {
@@ -196,8 +197,9 @@ void put_at(std::span<std::byte> bytes, const prm::Member& field, std::uint64_t 
 }
 
 /// Of what the model is, whatever a device was.
-constexpr std::array<std::string_view, 4> kTheModelsOwn{
-    "port_type", "device_frequency_khz", "r_roce_dest_udp_port", "r_roce_min_src_udp_port"};
+constexpr std::array<std::string_view, 5> kTheModelsOwn{
+    "port_type", "device_frequency_khz", "device_frequency_mhz", "r_roce_dest_udp_port",
+    "r_roce_min_src_udp_port"};
 /// A bit for each thing that can be done.
 constexpr std::array<std::string_view, 3> kSets{"cmdif_checksum", "l3_type", "roce_version"};
 

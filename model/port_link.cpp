@@ -39,6 +39,7 @@ void PortLink::set_admin(bool up) {
   if (port_->admin_up == up) return;
   port_->admin_up = up;
   if (up) return begin();
+  port_->link_downs += port_->link_up ? 1 : 0;
   take_down();
   changed(prm::PortChangeSubtype::DOWN);
 }

@@ -75,9 +75,10 @@ struct PortSettings {
 
   PortType type = PortType::Ethernet;
   Mac mac{};
-  bool roce_enabled = false;  // nic_vport_context.roce_en
-  bool admin_up = true;       // paos_reg.admin_status
-  bool link_up = true;        // paos_reg.oper_status
+  bool roce_enabled = false;     // nic_vport_context.roce_en
+  bool admin_up = true;          // paos_reg.admin_status
+  bool link_up = true;           // paos_reg.oper_status
+  std::uint32_t link_downs = 0;  // phys_layer_cntrs.link_down_events
   PortState state = PortState::Active;
   std::uint16_t lid = 0;  // 0: the subnet manager has not been here
   std::uint16_t sm_lid = 0;

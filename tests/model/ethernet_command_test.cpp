@@ -8,6 +8,7 @@
 #include "prm/ethernet_commands.hpp"
 #include "prm/ethernet_port_commands.hpp"
 #include "prm/ethernet_registers.hpp"
+#include "prm/port_registers.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
 
@@ -134,6 +135,17 @@ TEST_F(EthernetCommands, SizesOfWorkQueues_AreThoseOfAConnectX4) {
   EXPECT_EQ(page.get<"log_max_stride_sz_rq">(), 9U);
   EXPECT_EQ(page.get<"log_min_stride_sz_sq">(), 6U);
   EXPECT_EQ(page.get<"log_max_stride_sz_sq">(), 6U);
+  EXPECT_EQ(page.get<"basic_cyclic_rcv_wqe">(), 1U);
+}
+
+/// Snabb's query_hca_general_cap reads the one, Linux the other.
+TEST_F(EthernetCommands, Frequency_IsSaidInBothUnits) {
+  const Answer answer =
+      driver_.run<prm::query_hca_cap_out>(command<prm::query_hca_cap_in>(Opcode::QUERY_HCA_CAP));
+  const auto page = prm::ConstView<prm::cmd_hca_cap>::at(
+      answer.as<prm::query_hca_cap_out>().bytes<"capability">());
+  EXPECT_EQ(page.get<"device_frequency_khz">(), 156'250U);
+  EXPECT_EQ(page.get<"device_frequency_mhz">(), 156U);
 }
 
 TEST_F(EthernetCommands, L2TableEntry_ReadsBackUntilItIsDeleted) {
@@ -338,6 +350,31 @@ TEST_F(EthernetCommands, Counters_AreZeroAtFirstAndOfKnownGroups) {
                   .run<prm::query_vport_counter_out>(
                       command<prm::query_vport_counter_in>(Opcode::QUERY_VPORT_COUNTER))
                   .ok());
+}
+
+/// As mlx5_toggle_port_link and set_admin_status of Snabb's connectx.lua switch the port;
+/// counters.rst of Linux has link_down_events_phy.
+TEST_F(EthernetCommands, LinkThatWentDown_IsCountedUntilTheGroupsAreCleared) {
+  constexpr auto kState = prm::number(prm::RegisterId::PAOS);
+  constexpr auto kId = prm::number(prm::RegisterId::PPCNT);
+  prm::Buffer<prm::paos_reg> state;
+  state.set<"local_port", 1>().set<"ase", 1>().put<"admin_status">(prm::PortStatus::DOWN);
+  ASSERT_TRUE(access(kState, prm::AccessRegisterOpMod::WRITE, state).ok());
+  state.put<"admin_status">(prm::PortStatus::UP);
+  ASSERT_TRUE(access(kState, prm::AccessRegisterOpMod::WRITE, state).ok());
+  prm::Buffer<prm::ppcnt_reg> data;
+  data.set<"local_port", 1>().put<"grp">(prm::number(prm::PpcntGroup::PHYSICAL_LAYER));
+  const auto downs = [&](prm::AccessRegisterOpMod op_mod) {
+    const Answer answer = access(kId, op_mod, data);
+    return prm::ConstView<prm::phys_layer_cntrs>::at(
+               data_of<prm::ppcnt_reg>(answer).bytes<"counter_set">())
+        .get<"link_down_events">();
+  };
+  EXPECT_EQ(downs(prm::AccessRegisterOpMod::READ), 1U);
+  data.set<"clr", 1>();
+  EXPECT_EQ(downs(prm::AccessRegisterOpMod::WRITE), 1U);
+  data.set<"clr", 0>();
+  EXPECT_EQ(downs(prm::AccessRegisterOpMod::READ), 0U);
 }
 
 TEST_F(EthernetCommands, CountersOfAQueue_AreHeldByIt) {
