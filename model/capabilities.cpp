@@ -42,6 +42,15 @@ void offer_frame_queues(prm::Buffer<prm::cmd_hca_cap>& c) {
   c.put<"log_max_rqt">(QueueTables::kLogMax).put<"log_max_rqt_size">(QueueTables::kLogMaxSize);
 }
 
+/// What a network interface is made of, and the priorities of its port. Those are a physical
+/// function's to set: mlx5e has them only where vport_group_manager and qos are said
+/// (mlx5e_dcbnl_build_netdev of mlx5/core/en_dcbnl.c).
+void offer_interface(bool virtual_function, prm::Buffer<prm::cmd_hca_cap>& c) {
+  c.set<"eth_net_offloads", 1>().set<"pcam_reg", 1>().set<"qcam_reg", 1>();
+  c.set<"max_tc", kPriorities>();
+  if (!virtual_function) c.set<"vport_group_manager", 1>().set<"qos", 1>().set<"ets", 1>();
+}
+
 prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   prm::Buffer<prm::cmd_hca_cap> c;
   c.put<"log_max_qp">(Capabilities::kLogMaxQp).set<"log_max_qp_sz", 15>();
@@ -269,7 +278,7 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
   // No tags on InfiniBand.
   ipoib_.set<"vlan_cap", 0>().set<"wqe_vlan_insert", 0>();
   if (behaviours.eth_offloads && port_type == PortType::Ethernet)
-    general_max_.set<"eth_net_offloads", 1>();
+    offer_interface(virtual_function, general_max_);
   if (behaviours.eth_offloads && port_type == PortType::InfiniBand) {
     general_max_.set<"ipoib_enhanced_offloads", 1>();
     offer_frame_queues(general_max_);
@@ -332,6 +341,8 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
     std::ranges::copy(ipoib_.all(), capability.begin());
     return {};
   }
+  // All zero: no queue is paced or scheduled.
+  if (type == prm::CapType::QOS && general_.get<"qos">() != 0) return {};
   // All zero, as roce_cap of an InfiniBand port: who asks for it without looking at device_memory
   // first ran on cards (tests/test_mlx5_dm_ops.py of rdma-core).
   if (type == prm::CapType::DEV_MEM) return {};

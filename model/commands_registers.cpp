@@ -164,6 +164,8 @@ constexpr std::array kRegisters{
              &registers::pplm},
     Register{id_of(prm::EthernetRegisterId::PCAM), prm::pcam_reg::bytes, Stage::Initialised,
              &registers::pcam},
+    Register{id_of(prm::EthernetRegisterId::QCAM), prm::qcam_reg::bytes, Stage::Initialised,
+             &registers::qcam},
     Register{prm::RegisterId::PPCNT, prm::ppcnt_reg::bytes, Stage::Initialised, &registers::ppcnt},
 };
 

@@ -63,6 +63,7 @@ template <class L>
 [[nodiscard]] Verdict qtct(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict pplm(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict pcam(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict qcam(Core& core, const RegisterAccess& access);
 
 }  // namespace registers
 }  // namespace portcullis::model

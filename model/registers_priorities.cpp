@@ -30,6 +30,27 @@ bool is_sound(const PortSettings::Buffer& buffer) {
   return buffer.is_lossy || (buffer.at.xon <= buffer.at.xoff && buffer.at.xoff <= buffer.size);
 }
 
+/// Registers that list what there is: of their first groups, and read.
+template <class L>
+Verdict check_list(const Core& core, const RegisterAccess& access) {
+  if (!is_ethernet(core)) return bad_param(kNoSuchRegister);
+  if (access.write) return bad_param(kReadOnly);
+  const auto in = prm::ConstView<L>::at(access.in);
+  if (in.template get<"feature_group">() != 0 || in.template get<"access_reg_group">() != 0)
+    return bad_param(kNoSuchGroup);
+  return {};
+}
+
+/// Bit `bit` of a mask, counted from its end.
+void set_bit(std::span<std::byte> mask, unsigned bit) {
+  mask[mask.size() - 1 - bit / 8] |= std::byte{1} << bit % 8;
+}
+
+void list(std::span<const std::uint16_t> registers, std::uint16_t first,
+          std::span<std::byte> mask) {
+  for (const std::uint16_t id : registers) set_bit(mask, static_cast<unsigned>(id - first));
+}
+
 }  // namespace
 
 /// The last two buffers, which are not of the network, have no size here.
@@ -197,25 +218,31 @@ Verdict pplm(Core& core, const RegisterAccess& access) {
   return {};
 }
 
-/// Of group 0, the registers from 0x5000 on; no enhanced feature is there.
+/// Of group 0, the registers from 0x5000 on. Of the enhanced features the count of wrong ICRCs,
+/// which mlx5_ib reads where it is there (mlx5_ib_query_ext_ppcnt_counters).
 Verdict pcam(Core& core, const RegisterAccess& access) {
-  constexpr std::uint16_t kFirst = 0x5000;
+  constexpr unsigned kIcrcCounter = 18;  // rx_icrc_encapsulated_counter, from the end
   constexpr std::array kThere{
       prm::number(prm::RegisterId::PMTU),         prm::number(prm::RegisterId::PTYS),
       prm::number(prm::RegisterId::PAOS),         prm::number(prm::EthernetRegisterId::PFCC),
       prm::number(prm::RegisterId::PPCNT),        prm::number(prm::EthernetRegisterId::PPTB),
       prm::number(prm::EthernetRegisterId::PBMC), prm::number(prm::EthernetRegisterId::PPLR),
       prm::number(prm::EthernetRegisterId::PPLM), prm::number(prm::EthernetRegisterId::PCAM)};
-  if (!is_ethernet(core)) return bad_param(kNoSuchRegister);
-  if (access.write) return bad_param(kReadOnly);
-  const auto in = prm::ConstView<prm::pcam_reg>::at(access.in);
-  if (in.get<"feature_group">() != 0 || in.get<"access_reg_group">() != 0)
-    return bad_param(kNoSuchGroup);
-  const auto mask = prm::View<prm::pcam_reg>::at(access.out).bytes<"port_access_reg_cap_mask">();
-  for (const std::uint16_t id : kThere) {
-    const unsigned bit = id - kFirst;
-    mask[mask.size() - 1 - bit / 8] |= std::byte{1} << bit % 8;
-  }
+  if (const Verdict bad = check_list<prm::pcam_reg>(core, access); !bad.ok()) return bad;
+  const auto out = prm::View<prm::pcam_reg>::at(access.out);
+  list(kThere, 0x5000, out.bytes<"port_access_reg_cap_mask">());
+  set_bit(out.bytes<"feature_cap_mask">(), kIcrcCounter);
+  return {};
+}
+
+/// Likewise those from 0x4000 on.
+Verdict qcam(Core& core, const RegisterAccess& access) {
+  constexpr std::array kThere{
+      prm::number(prm::EthernetRegisterId::QPTS), prm::number(prm::EthernetRegisterId::QETCR),
+      prm::number(prm::EthernetRegisterId::QTCT), prm::number(prm::EthernetRegisterId::QPDPM),
+      prm::number(prm::EthernetRegisterId::QCAM)};
+  if (const Verdict bad = check_list<prm::qcam_reg>(core, access); !bad.ok()) return bad;
+  list(kThere, 0x4000, prm::View<prm::qcam_reg>::at(access.out).bytes<"qos_access_reg_cap_mask">());
   return {};
 }
 

@@ -141,6 +141,7 @@ enum class CapType : std::uint8_t {
   ROCE = 0x4,
   IPOIB_ENHANCED_OFFLOADS = 0x6,
   FLOW_TABLE = 0x7,
+  QOS = 0xc,
   DEV_MEM = 0xf,
   GENERAL_2 = 0x20,
 };

@@ -19,6 +19,7 @@ enum class EthernetRegisterId : std::uint16_t {
   QETCR = 0x4005,
   QTCT = 0x400a,
   QPDPM = 0x4013,
+  QCAM = 0x4019,
   PFCC = 0x5007,
   PPTB = 0x500b,
   PBMC = 0x500c,
@@ -198,6 +199,18 @@ struct pcam_reg : Layout<"pcam_reg", 0x280,
     Reserved<0xc0, 0x80>,
     Bytes<"feature_cap_mask", 0x140, 0x80>,
     Reserved<0x1c0, 0xc0>> {};
+
+/// qos_access_reg_cap_mask: bit N from the end for register 0x4000 + N.
+struct qcam_reg : Layout<"qcam_reg", 0x240,
+    Reserved<0x0, 0x8>,
+    Field<"feature_group", 0x8, 0x8>,
+    Reserved<0x10, 0x8>,
+    Field<"access_reg_group", 0x18, 0x8>,
+    Reserved<0x20, 0x20>,
+    Bytes<"qos_access_reg_cap_mask", 0x40, 0x80>,
+    Reserved<0xc0, 0x80>,
+    Bytes<"qos_feature_cap_mask", 0x140, 0x80>,
+    Reserved<0x1c0, 0x80>> {};
 
 struct pplr_reg : Layout<"pplr_reg", 0x40,
     Reserved<0x0, 0x8>,

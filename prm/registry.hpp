@@ -196,7 +196,7 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<bufferx_reg>, layout_info<pbmc_reg>, layout_info<pptb_reg>,
     layout_info<ets_tcn_config_reg>, layout_info<qetc_reg>, layout_info<qtct_reg>,
     layout_info<qpts_reg>, layout_info<qpdpm_reg>,
-    layout_info<pplm_reg>, layout_info<pcam_reg>,
+    layout_info<pplm_reg>, layout_info<pcam_reg>, layout_info<qcam_reg>,
     layout_info<pfcc_reg>, layout_info<pplr_reg>, layout_info<ppcnt_reg>,
     layout_info<eth_802_3_cntrs_grp_data_layout>, layout_info<eth_2863_cntrs_grp_data_layout>,
     layout_info<eth_2819_cntrs_grp_data_layout>,

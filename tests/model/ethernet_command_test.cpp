@@ -4,6 +4,9 @@
 // takes and answers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "prm/ethernet_cap.hpp"
 #include "prm/ethernet_commands.hpp"
 #include "prm/ethernet_port_commands.hpp"
@@ -331,6 +334,66 @@ TEST_F(EthernetCommands, RegistersOfThePort_AreListed) {
   EXPECT_EQ(has(127 - 116), std::byte{1});
   EXPECT_EQ(has(127 - 119), std::byte{1});
   EXPECT_EQ(has(1), std::byte{0});
+  // rx_icrc_encapsulated_counter, at 0x6d of mlx5_ifc_pcam_enhanced_features_bits, and no other.
+  const auto features = data_of<prm::pcam_reg>(answer).bytes<"feature_cap_mask">();
+  EXPECT_EQ(features[0x6d / 8], std::byte{1} << (7 - 0x6d % 8));
+  EXPECT_EQ(std::ranges::count(features, std::byte{0}), 15);
+}
+
+/// Where mlx5_ifc_qcam_access_reg_cap_mask of Linux has qpdpm and qpts, by which mlx5e_trust_
+/// initialize goes (MLX5_DSCP_SUPPORTED of en_dcbnl.c).
+TEST_F(EthernetCommands, RegistersOfPriorities_AreListed) {
+  constexpr auto kId = prm::number(prm::EthernetRegisterId::QCAM);
+  prm::Buffer<prm::qcam_reg> data;
+  const Answer answer = access(kId, prm::AccessRegisterOpMod::READ, data);
+  ASSERT_TRUE(answer.ok());
+  const auto mask = data_of<prm::qcam_reg>(answer).bytes<"qos_access_reg_cap_mask">();
+  EXPECT_EQ(mask[0x6c / 8] >> (7 - 0x6c % 8) & std::byte{1}, std::byte{1});  // qpdpm
+  EXPECT_EQ(mask[0x7d / 8] >> (7 - 0x7d % 8) & std::byte{1}, std::byte{1});  // qpts
+  EXPECT_EQ(mask[0x7e / 8] >> (7 - 0x7e % 8) & std::byte{1}, std::byte{0});  // qcap
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::WRITE, data).status,
+            CommandStatus::BAD_PARAM_ERR);
+  data.set<"access_reg_group", 1>();
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::READ, data).status, CommandStatus::BAD_PARAM_ERR);
+}
+
+/// By these mlx5e makes its interface for traffic classes and flow control of priorities
+/// (mlx5e_dcbnl_build_netdev): a physical function's, with the behaviour.
+TEST_F(EthernetCommands, PrioritiesOfThePort_AreOfferedToAPhysicalFunctionWithOffloads) {
+  const auto asked = [](MiniDriver& driver, auto name) {
+    const Answer answer =
+        driver.run<prm::query_hca_cap_out>(command<prm::query_hca_cap_in>(Opcode::QUERY_HCA_CAP));
+    const auto page = answer.as<prm::query_hca_cap_out>().bytes<"capability">();
+    return name(prm::ConstView<prm::cmd_hca_cap>::at(page));
+  };
+  const auto set = [](const prm::ConstView<prm::cmd_hca_cap>& c) {
+    return c.get<"vport_group_manager">() + c.get<"qos">() + c.get<"ets">();
+  };
+  const auto lists = [](const prm::ConstView<prm::cmd_hca_cap>& c) {
+    return c.get<"pcam_reg">() + c.get<"qcam_reg">();
+  };
+  EXPECT_EQ(asked(driver_, set), 3U);
+  EXPECT_EQ(asked(driver_, lists), 2U);
+  MiniDriver plain;
+  plain.bring_up();
+  EXPECT_EQ(asked(plain, set) + asked(plain, lists), 0U);
+  MiniDriver virtual_function{Options{.behaviours = {"eth-offloads"}, .virtual_function = true}};
+  virtual_function.bring_up();
+  EXPECT_EQ(asked(virtual_function, set), 0U);
+  EXPECT_EQ(asked(virtual_function, lists), 2U);
+}
+
+/// mlx5_query_hca_caps of fw.c asks for that page where qos is said, and fails without it.
+TEST_F(EthernetCommands, PageOfQualities_OffersNone) {
+  auto in = command<prm::query_hca_cap_in>(Opcode::QUERY_HCA_CAP);
+  in.put<"op_mod">(prm::cap_op_mod(prm::CapType::QOS, prm::CapMode::GET_CUR));
+  const Answer answer = driver_.run<prm::query_hca_cap_out>(in);
+  ASSERT_TRUE(answer.ok());
+  const auto page = answer.as<prm::query_hca_cap_out>().bytes<"capability">();
+  EXPECT_EQ(std::ranges::count(page, std::byte{0}), std::ssize(page));
+  MiniDriver plain;
+  plain.bring_up();
+  EXPECT_EQ(plain.run<prm::query_hca_cap_out>(in).status, CommandStatus::BAD_PARAM_ERR);
 }
 
 TEST_F(EthernetCommands, Counters_AreZeroAtFirstAndOfKnownGroups) {
