@@ -88,8 +88,8 @@ class VmTree(unittest.TestCase):
 
     def test_what_runs_unasked_leaves_out_what_is_long_and_nothing_else(self):
         left_out = set(scenario.names()) - set(scenario.short_names())
-        self.assertEqual(left_out, {"first_light", "ipoib", "latency", "leased_rxe", "mad",
-                                    "mlx5_core_6_1", "mlx5_ib_6_1", "mlx5_ib_loads",
+        self.assertEqual(left_out, {"dcb_6_1", "first_light", "ipoib", "latency", "leased_rxe",
+                                    "mad", "mlx5_core_6_1", "mlx5_ib_6_1", "mlx5_ib_loads",
                                     "mlx5_ib_qps", "netdev", "netdev_6_1", "nvme", "post_cost",
                                     "rdma_core_tests", "roce", "soft-roce", "testpmd", "ucx"})
 
