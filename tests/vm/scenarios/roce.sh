@@ -41,6 +41,19 @@ on_vlan() {
   across 198.51.5.1 hca0.5 198.51.5.2 103 && across 198.51.5.2 hca1.5 198.51.5.1 104
 }
 
+# wrong_icrcs NUMBER: so many packets with a wrong ICRC mlx5_ib says of the other port. Its counter
+# is there where PCAM names it.
+wrong_icrcs() {
+  test "$(cat /sys/class/infiniband/$other/ports/1/hw_counters/rx_icrc_encapsulated)" = "$1"
+}
+sends_no_icrc() {
+  on_host python3 -c '
+import socket
+port = socket.socket(type=socket.SOCK_DGRAM)
+port.bind(("192.0.2.1", 0))
+port.sendto(bytes(64), ("192.0.2.2", 4791))'
+}
+
 limit_s=120
 mount -t debugfs debugfs /sys/kernel/debug
 modprobe -a mlx5_core 8021q
@@ -83,5 +96,8 @@ check "and on the other port" by_devx $other
 check "fence-audit by DevX" nothing_was_late
 check "doctor" on_host tools/doctor/doctor $device
 check "ibv_rc_pingpong after that" tool rc_pingpong_again ibv_rc_pingpong -g 1 -n $rounds
+check "no packet had a wrong ICRC" wrong_icrcs 0
+check "a datagram for RoCE that has none" sends_no_icrc
+check "is counted" wait_for 5 wrong_icrcs 1
 check "mlx5_ib goes" rmmod rdma_ucm mlx5_ib
 check "ping after that" on_host ping -q -c 3 -I 192.0.2.1 192.0.2.2
