@@ -247,9 +247,11 @@ loads() {
   done
 }
 
-# The network interface that mlx5_core makes of a function.
+# The network interface that mlx5_core makes of a function; that of a MAC.
 netdev_of() { basename "$(ls -d "/sys/bus/pci/devices/$1"/net/*)"; }
 has_netdev() { ls -d "/sys/bus/pci/devices/$1"/net/* >/dev/null 2>&1; }
+
+nic_of() { basename "$(dirname "$(grep -l "$1" /sys/class/net/*/address)")"; }
 
 # interface INDEX NAME ADDRESS: of that function, by that name, with that address of 192.0.2.0/24.
 interface() {
@@ -258,12 +260,26 @@ interface() {
     on_host ip link set "$2" up && on_host ip addr add "$3/24" dev "$2"
 }
 
+# gid_index DEVICE LAST: that of RoCEv2 whose last four bytes are so.
+gid_index() {
+  for gid_file in /sys/class/infiniband/"$1"/ports/1/gids/*; do
+    number=${gid_file##*/}
+    type=/sys/class/infiniband/$1/ports/1/gid_attrs/types/$number
+    case $(cat "$gid_file" 2>/dev/null) in
+    *:"$2") grep -qs v2 "$type" && echo "$number" && return 0 ;;
+    esac
+  done
+  return 1
+}
+
 # across FROM INTERFACE TO TABLE: what goes from one address of this host to the other leaves by the
 # interface, and what comes in by it is taken. Without that it is lo's.
 across() {
-  on_host ip rule add pref 5 iif "$2" lookup local &&
-    on_host ip rule add pref 10 from "$1" to "$3" lookup "$4" &&
-    on_host ip route add "$3" dev "$2" table "$4"
+  family=-4
+  case $1 in *:*) family=-6 ;; esac
+  on_host ip $family rule add pref 5 iif "$2" lookup local &&
+    on_host ip $family rule add pref 10 from "$1" to "$3" lookup "$4" &&
+    on_host ip $family route add "$3" dev "$2" table "$4"
 }
 
 # two_interfaces: hca0 with 192.0.2.1 and hca1 with 192.0.2.2, of two functions, and one wire.

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import scenario
 import vm_tree
-from scenarios import mlx5_core, rdma_core_tests, trace
+from scenarios import mlx5_core, rdma_core_tests, roce_rxe, trace
 
 
 class VmTree(unittest.TestCase):
@@ -91,7 +91,8 @@ class VmTree(unittest.TestCase):
         self.assertEqual(left_out, {"dcb_6_1", "first_light", "ipoib", "latency", "leased_rxe",
                                     "mad", "mlx5_core_6_1", "mlx5_ib_6_1", "mlx5_ib_loads",
                                     "mlx5_ib_qps", "netdev", "netdev_6_1", "nvme", "post_cost",
-                                    "rdma_core_tests", "roce", "soft-roce", "testpmd", "ucx"})
+                                    "rdma_core_tests", "roce", "roce_rxe", "soft-roce", "testpmd",
+                                    "ucx"})
 
     def test_kernel_is_the_newest_of_the_series_that_is_asked_for(self):
         for release in ("6.1.0-9-amd64", "6.12.9+deb13-amd64"):
@@ -200,6 +201,63 @@ class Judges(unittest.TestCase):
                 "| CREATE_EQ op_mod 0x0 | in.pas.count | 1, 2 | so |\n"
                 "| ALLOC_UAR op_mod 0x0 | | only Linux's | so |\n")
         self.assertEqual(trace.found(comparison), trace.documented(text))
+
+
+class RoceRxe(unittest.TestCase):
+    @staticmethod
+    def packet(**words) -> roce_rxe.Packet:
+        return roce_rxe.Packet(**{"number": "7", "bytes": 90, "source": "192.0.2.1", "opcode": 0x11,
+                                  "syndrome": 0x1F, "complaint": "", "is_refusal": False, **words})
+
+    @staticmethod
+    def counted(text: str) -> list[str]:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return roce_rxe.wrong_counters("rxe0", text)
+
+    def test_fields_of_tshark_are_a_packet(self):
+        line = "7\t62\tip:udp:infiniband\t192.0.2.1\t\t17\t31\t{}\tNo such\t\t"
+        self.assertEqual(roce_rxe.packet_of(line.format("4194304|6291456")),
+                         self.packet(bytes=62, complaint="No such"))
+        self.assertEqual(roce_rxe.packet_of(line.format("4194304")), self.packet(bytes=62))
+
+    def test_what_tshark_takes_a_payload_for_is_not_complained_of(self):
+        line = "7\t62\tip:udp:infiniband:ethertype\t192.0.2.1\t\t17\t31\t8388608\tMalformed\t\t"
+        self.assertEqual(roce_rxe.packet_of(line), self.packet(bytes=62))
+
+    def test_of_what_is_no_roce_there_is_no_opcode(self):
+        line = "7\t98\tipv6:icmpv6\t\t2001:db8::1\t\t\t\t\t\t1"
+        self.assertEqual(roce_rxe.packet_of(line),
+                         self.packet(bytes=98, source="2001:db8::1", opcode=None, syndrome=0,
+                                     is_refusal=True))
+
+    def test_a_nak_and_a_complaint_are_wrong_and_an_ack_is_not(self):
+        packets = [self.packet(), self.packet(number="8", syndrome=0x60),
+                   self.packet(number="9", complaint="Malformed Packet")]
+        self.assertEqual(roce_rxe.wrong_packets(packets),
+                         ["1 NAKs, the first one from 192.0.2.1 is frame 8",
+                          "1 packets of RoCE that tshark complains of, the first one from "
+                          "192.0.2.1 is frame 9: Malformed Packet"])
+
+    def test_what_one_end_did_not_send_is_named(self):
+        packets = [self.packet(source=addresses[way], opcode=opcode, bytes=5000)
+                   for addresses in roce_rxe.ENDS.values()
+                   for way, kinds in enumerate(roce_rxe.SENT) for opcode in kinds.values()]
+        self.assertEqual(roce_rxe.not_sent(packets), [])
+        self.assertEqual(roce_rxe.not_sent(packets[1:]), ["mlx5_ib sent no SENDs of RC by IPv4"])
+
+    def test_a_counted_fault_is_wrong(self):
+        self.assertEqual(self.counted("rcvd_pkts 9\nrcvd_seq_err 2\n"),
+                         ["rxe0 counts 2 rcvd_seq_err"])
+
+    def test_receives_that_were_flushed_and_what_a_timer_did_are_not_wrong(self):
+        self.assertEqual(self.counted("resp_cqe_error 6\nresp_cqe_flush_error 6\n"
+                                      "completer_retry_err 3\n"), [])
+
+    def test_a_packet_that_rxe_drops_is_wrong_and_its_states_are_not(self):
+        log = ("<7>[  1.0] rxe0: qp#17 rxe_qp_from_attr: state -> RTR\n"
+               "<7>[  1.1] rxe0: rxe_icrc_check: bad ICRC from 192.0.2.1\n")
+        self.assertEqual(roce_rxe.said_by_rxe(log),
+                         ["rdma_rxe says: rxe0: rxe_icrc_check: bad ICRC from 192.0.2.1"])
 
 
 class RdmaCoreTests(unittest.TestCase):

@@ -53,22 +53,11 @@ data_by_ipv6() {
 data_on_vlan() {
   on_host ip link add link "$netdev" name tagged type vlan id 5 &&
     on_host ip link set tagged up && on_host ip addr add 198.51.5.2/24 dev tagged || return 1
-  gid=$(wait_for 30 gid_index c633:0502) || return 1
+  gid=$(wait_for 30 gid_index rxe0 c633:0502) || return 1
   address=198.51.5.1
   serve vlan --vlan 5 --priority 3 --watch-ms 100
   address=$ours
   verify vlan --gid-index "$gid" && served_well
-}
-# gid_index LAST: of RoCEv2 with this end, in the table of rxe0.
-gid_index() {
-  for gid_file in /sys/class/infiniband/rxe0/ports/1/gids/*; do
-    number=${gid_file##*/}
-    type=/sys/class/infiniband/rxe0/ports/1/gid_attrs/types/$number
-    case $(cat "$gid_file" 2>/dev/null) in
-    *:"$1") grep -qs v2 "$type" && echo "$number" && return 0 ;;
-    esac
-  done
-  return 1
 }
 exchange() { on_host python3 -B "$SOURCE/tests/vm/rdma_exchange.py" "$@" --mac $their_mac; }
 peer() { on_host $roce_peer -a "$bdf" -- --device "$bdf" --address $ours "$@"; }
@@ -171,7 +160,7 @@ audit() {
 modprobe -a vfio_iommu_type1 vfio-pci virtio_net crc32_generic ib_uverbs rdma_rxe 8021q
 bdf=$(hca 0)
 check "vfio-pci binds the function" bind_to "$bdf" vfio-pci
-netdev=$(basename "$(dirname "$(grep -l $their_mac /sys/class/net/*/address)")")
+netdev=$(nic_of $their_mac)
 ifconfig "$netdev" $theirs netmask 255.255.255.0 up
 check "soft-RoCE on $netdev" on_host rdma link add rxe0 type rxe netdev "$netdev"
 check "bytes of soft-RoCE in our region" data write+read+atomic
