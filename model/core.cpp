@@ -122,23 +122,24 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
                      &core->scheduler,  &core->counters, &core->port, &core->behaviours,
                      &core->q_counters, &core->flows};
   deps.deliver_to_tir = [&to = core->receive_targets](const FlowDecision& decision,
-                                                      std::span<const std::byte> frame, bool is_own,
+                                                      std::span<const std::byte> frame, Origin from,
                                                       Offer offer) -> std::uint64_t {
     // What goes to several queues waits for none.
     const Offer how = decision.copies.empty() ? offer : Offer::Final;
     const std::uint64_t waits_ns =
-        to.deliver(decision.to.tirn, frame, {decision.to.flow_tag, is_own, nullptr, how});
+        to.deliver(decision.to.tirn, frame, {decision.to.flow_tag, from, nullptr, how});
     for (const FlowTarget& copy : decision.copies)
-      static_cast<void>(to.deliver(copy.tirn, frame, {copy.flow_tag, is_own}));
+      static_cast<void>(to.deliver(copy.tirn, frame, {copy.flow_tag, from}));
     return waits_ns;
   };
   deps.deliver_datagram = [&to = core->receive_targets](const FlowDecision& decision,
                                                         const IpoibDatagram& datagram,
                                                         bool is_own) {
     static_cast<void>(
-        to.deliver(decision.to.tirn, datagram.frame, {decision.to.flow_tag, is_own, &datagram}));
+        to.deliver(decision.to.tirn, datagram.frame, {decision.to.flow_tag, {is_own}, &datagram}));
     for (const FlowTarget& copy : decision.copies)
-      static_cast<void>(to.deliver(copy.tirn, datagram.frame, {copy.flow_tag, is_own, &datagram}));
+      static_cast<void>(
+          to.deliver(copy.tirn, datagram.frame, {copy.flow_tag, {is_own}, &datagram}));
   };
   deps.room_for_frames = [&queues = core->send_queues] { queues.room(); };
   deps.port_counters = &core->port_counters;

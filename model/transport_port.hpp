@@ -20,6 +20,7 @@
 #include "model/eq.hpp"
 #include "model/ethernet/frame_outlet.hpp"
 #include "model/ethernet/ipoib.hpp"
+#include "model/ethernet/origin.hpp"
 #include "model/ethernet/port_counters.hpp"
 #include "model/ethernet/receive_buffer.hpp"
 #include "model/mkey.hpp"
@@ -52,12 +53,12 @@ struct TransportDeps {
   const Behaviours* behaviours = &no_behaviours;
   QCounterTable* q_counters = nullptr;
   FlowTables* flows = nullptr;
-  /// The receive queues behind a TIR; null: there are none, and such a frame is lost. `is_own`: the
-  /// function sent it. 0: it is gone, otherwise it waits at most so many ns, if `offer` lets it.
+  /// The receive queues behind a TIR; null: there are none, and such a frame is lost. 0: it is
+  /// gone, otherwise it waits at most so many ns, if `offer` lets it.
   std::function<std::uint64_t(const FlowDecision& decision, std::span<const std::byte> frame,
-                              bool is_own, Offer offer)>
+                              Origin from, Offer offer)>
       deliver_to_tir{};
-  /// The same of IP over InfiniBand.
+  /// The same of IP over InfiniBand. `is_own`: the function sent it.
   std::function<void(const FlowDecision& decision, const IpoibDatagram& datagram, bool is_own)>
       deliver_datagram{};
   /// outlet() has room again.

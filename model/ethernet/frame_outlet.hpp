@@ -31,8 +31,8 @@ class FrameOutlet {
                                        std::uint8_t /*priority*/) const {
     return false;
   }
-  /// The first `length` bytes of what next() gave go out.
-  virtual void send(std::size_t length) = 0;
+  /// The first `length` bytes of what next() gave go out, from a TIS of this transport domain.
+  virtual void send(std::size_t length, std::uint32_t domain) = 0;
   /// It goes out as a packet of its own; next() must have given room. False: its queue pair or its
   /// address does not allow it.
   [[nodiscard]] virtual bool send_datagram(const UnderlayDatagram& datagram) = 0;

@@ -278,7 +278,7 @@ SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work
     if (outlet_->is_paused(room.first(padded), priority)) return Step::NoRoom;
     deps_.counters->count_sent(room.first(padded),
                                priority_of(room.first(padded), *deps_.port, priority));
-    outlet_->send(padded);
+    outlet_->send(padded, sq.domain);
   }
   return go_on(number, sq, part);
 }

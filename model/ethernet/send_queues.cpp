@@ -98,6 +98,7 @@ Verdict SendQueues::create_sq(prm::ConstView<prm::sqc> context, std::span<const 
     sq.tisn = context.get<"tis_num_0">();
     const auto tis = tiss_.find(sq.tisn);
     if (tis == tiss_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTis);
+    sq.domain = tis->second.get<"transport_domain">();
     sq.underlay_qpn = tis->second.get<"underlay_qpn">();
   }
   const RingShape shape = RingShape::of(context, kLogStride);

@@ -84,6 +84,7 @@ class SendQueues {
     prm::SqState state = prm::SqState::RST;
     Used used;
     std::uint32_t tisn = 0;          // 0: none, and it sends no frames
+    std::uint32_t domain = 0;        // of the TIS
     std::uint32_t underlay_qpn = 0;  // of the TIS; 0: it sends Ethernet
     std::uint32_t user_index = 0;
     bool may_use_reserved_key = false;

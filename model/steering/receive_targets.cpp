@@ -323,6 +323,13 @@ void ReceiveTargets::fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> 
   if (!deps_.cqs->complete(rq.cqn, completion, deps_.scheduler->now_ns())) rq.state = RqState::ERR;
 }
 
+/// "Transport Domain groups several TIS and TIR object. [..] it defines wheather local loopback
+/// packets that are sent from the TIS objects in the group are received by the TIR objects in the
+/// same group" (Linux commit 146d2f1af324): to any other domain of its function a frame comes.
+bool ReceiveTargets::is_own_of(const Tir& tir, Origin from) noexcept {
+  return from.is_own && (from.domain == 0 || from.domain == tir.domain);
+}
+
 std::uint64_t ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::byte> frame,
                                       Arrival arrival) {
   const auto found = tirs_.find(tirn);
@@ -335,7 +342,7 @@ std::uint64_t ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::b
   const bool is_unicast =
       datagram != nullptr ? !datagram->is_of_group : cast_of(frame) == Cast::Unicast;
   const auto comes_back = is_unicast ? prm::SelfLoopback::UNICAST : prm::SelfLoopback::MULTICAST;
-  if (arrival.is_own && (tir.self_loopback & prm::number(comes_back)) == 0) return 0;
+  if (is_own_of(tir, arrival.from) && (tir.self_loopback & prm::number(comes_back)) == 0) return 0;
   const FrameFacts facts = facts_of(frame);
   const RssHash hash = rss_hash(frame, facts, tir.rule);
   const std::uint32_t rqn = tir.rqt != 0 ? tables.pick(tir.rqt, hash.value) : tir.rqn;

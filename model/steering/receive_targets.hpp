@@ -16,6 +16,7 @@
 #include "model/dma.hpp"
 #include "model/domains.hpp"
 #include "model/ethernet/ipoib.hpp"
+#include "model/ethernet/origin.hpp"
 #include "model/ethernet/queue_tables.hpp"
 #include "model/ethernet/receive_buffer.hpp"
 #include "model/ethernet/rss_hash.hpp"
@@ -36,8 +37,8 @@ namespace portcullis::model {
 
 /// How a frame comes to a TIR.
 struct Arrival {
-  std::uint32_t flow_tag = 0;               // of the entry that forwards it
-  bool is_own = false;                      // the function sent it
+  std::uint32_t flow_tag = 0;  // of the entry that forwards it
+  Origin from{};
   const IpoibDatagram* datagram = nullptr;  // what the frame stands for, which the queue takes
   Offer offer = Offer::Final;
 };
@@ -121,6 +122,8 @@ class ReceiveTargets {
   using CqeFields = prm::Buffer<prm::mlx5_ethernet_cqe>;
 
   void lose(const Rq* rq) noexcept;
+  /// A frame of the TIR's own transport domain, or of one that nobody knows.
+  [[nodiscard]] static bool is_own_of(const Tir& tir, Origin from) noexcept;
   /// The frame as the queue takes it, and what its completion says.
   [[nodiscard]] std::span<const std::byte> look_at(const Rq& rq, std::span<const std::byte> frame,
                                                    const FrameFacts& facts, CqeFields& fields);

@@ -51,6 +51,8 @@ bool is_well_managed(const Qp& qp, const Packet& packet) noexcept {
          (!is_subnet || packet.virtual_lane == kManagementLane);
 }
 
+constexpr Origin kFromOutside{};
+
 }  // namespace
 
 struct Transport::State final : FrameSink, FrameOutlet {
@@ -78,8 +80,8 @@ struct Transport::State final : FrameSink, FrameOutlet {
         [](void* state, const PauseFrame& frame) { return static_cast<State*>(state)->say(frame); },
         [](void* state, std::span<const std::byte> frame, Offer offer) {
           auto& self = *static_cast<State*>(state);
-          return offer == Offer::First ? self.take_now(frame, /*is_own=*/false, offer)
-                                       : self.forward(frame, /*is_own=*/false, offer);
+          return offer == Offer::First ? self.take_now(frame, kFromOutside, offer)
+                                       : self.forward(frame, kFromOutside, offer);
         },
         this});
     wire->seed_faults(engine.port, options.seed);
@@ -93,14 +95,18 @@ struct Transport::State final : FrameSink, FrameOutlet {
   [[nodiscard]] bool owns(std::span<const std::byte> frame) const noexcept override;
   [[nodiscard]] bool owns_mac(const Mac& address) const noexcept;
   [[nodiscard]] bool listens(std::span<const std::byte> frame) const noexcept override;
-  void receive(std::span<const std::byte> frame) override { take(frame, /*is_own=*/false); }
-  void receive_back(std::span<const std::byte> frame) override { take(frame, /*is_own=*/true); }
-  void take(std::span<const std::byte> frame, bool is_own);
-  std::uint64_t take_now(std::span<const std::byte> frame, bool is_own, Offer offer);
-  std::uint64_t forward(std::span<const std::byte> frame, bool is_own, Offer offer);
+  void receive(std::span<const std::byte> frame) override { take(frame, kFromOutside); }
+  void receive_back(std::span<const std::byte> frame, std::uint32_t domain) override {
+    take(frame, {true, domain});
+  }
+  void take(std::span<const std::byte> frame, Origin from);
+  std::uint64_t take_now(std::span<const std::byte> frame, Origin from, Offer offer);
+  std::uint64_t forward(std::span<const std::byte> frame, Origin from, Offer offer);
   [[nodiscard]] bool say(const PauseFrame& frame);
   [[nodiscard]] std::span<std::byte> next() override;
-  void send(std::size_t length) override { wire->send(engine.port, length); }
+  void send(std::size_t length, std::uint32_t domain) override {
+    wire->send(engine.port, length, Way::Anywhere, domain);
+  }
   [[nodiscard]] bool is_paused(std::span<const std::byte> frame,
                                std::uint8_t priority) const override;
   void hear(std::span<const std::byte> frame);
@@ -110,10 +116,10 @@ struct Transport::State final : FrameSink, FrameOutlet {
   void room() override;
   static void hand_out_room(void* state, std::uint64_t argument);
   void learn_port();
-  std::uint64_t receive_other(std::span<const std::byte> frame, FrameFault fault, bool is_own,
+  std::uint64_t receive_other(std::span<const std::byte> frame, FrameFault fault, Origin from,
                               Offer offer);
   [[nodiscard]] int times_of_vport(std::span<const std::byte> frame) const noexcept;
-  std::uint64_t receive_ethernet(std::span<const std::byte> frame, bool is_own, Offer offer);
+  std::uint64_t receive_ethernet(std::span<const std::byte> frame, Origin from, Offer offer);
   [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;
   [[nodiscard]] bool is_too_long(std::span<const std::byte> frame, bool is_own) const noexcept;
   [[nodiscard]] bool is_ethernet_alone(bool is_own) const noexcept;
@@ -121,7 +127,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   [[nodiscard]] bool is_from_port(const Packet& packet) const noexcept;
   [[nodiscard]] bool is_on_vlan(const Packet& packet) const noexcept;
   [[nodiscard]] bool has_groups() const noexcept;
-  std::uint64_t take_copy(std::span<const std::byte> frame, bool is_own, Offer offer);
+  std::uint64_t take_copy(std::span<const std::byte> frame, Origin from, Offer offer);
   void accept_of_group(const Packet& packet);
   void accept_underlay(const Qp& qp, const Packet& packet);
   [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
@@ -302,7 +308,7 @@ bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const no
 /// A frame that is no packet of a queue pair: of NIC_RX where it is no RoCE at all, otherwise lost.
 /// What cannot be told, because a header is cut short or wrong, is no RoCE either.
 std::uint64_t Transport::State::receive_other(std::span<const std::byte> frame, FrameFault fault,
-                                              bool is_own, Offer offer) {
+                                              Origin from, Offer offer) {
   switch (fault) {
     case FrameFault::NotIp:
     case FrameFault::NotUdp:
@@ -311,7 +317,7 @@ std::uint64_t Transport::State::receive_other(std::span<const std::byte> frame, 
     case FrameFault::IpVersion:
     case FrameFault::IpChecksum:
     case FrameFault::TooShort:
-      if (engine.deps.flows->engaged()) return receive_ethernet(frame, is_own, offer);
+      if (engine.deps.flows->engaged()) return receive_ethernet(frame, from, offer);
       break;
     case FrameFault::Icrc:
       ++engine.deps.counters->icrc_errors;
@@ -334,12 +340,12 @@ int Transport::State::times_of_vport(std::span<const std::byte> frame) const noe
   return port.promisc_mc && port.promisc_all && cast_of(frame) != Cast::Unicast ? 2 : 1;
 }
 
-std::uint64_t Transport::State::receive_ethernet(std::span<const std::byte> frame, bool is_own,
+std::uint64_t Transport::State::receive_ethernet(std::span<const std::byte> frame, Origin from,
                                                  Offer offer) {
   const TransportDeps& deps = engine.deps;
   const bool is_too_long = frame.size() > deps.port->most_frame_bytes();
   const bool is_too_short = frame.size() < PortCounters::kLeastBytes;
-  if (!is_own) {
+  if (!from.is_own) {
     if (is_too_long)
       deps.port_counters->count_too_long();
     else if (is_too_short)
@@ -348,18 +354,18 @@ std::uint64_t Transport::State::receive_ethernet(std::span<const std::byte> fram
       deps.port_counters->count_received(frame, times_of_vport(frame),
                                          priority_of(frame, *deps.port));
   }
-  if (!is_too_long && !is_too_short) return forward(frame, is_own, offer);
+  if (!is_too_long && !is_too_short) return forward(frame, from, offer);
   ++deps.counters->frames_dropped;
   return 0;
 }
 
 /// A frame that was counted, to where NIC_RX has it.
-std::uint64_t Transport::State::forward(std::span<const std::byte> frame, bool is_own,
+std::uint64_t Transport::State::forward(std::span<const std::byte> frame, Origin from,
                                         Offer offer) {
   const TransportDeps& deps = engine.deps;
   const FlowDecision decision = deps.flows->classify(frame);
   if (decision.kind == FlowDecision::Kind::Tir && deps.deliver_to_tir)
-    return deps.deliver_to_tir(decision, frame, is_own, is_own ? Offer::Final : offer);
+    return deps.deliver_to_tir(decision, frame, from, from.is_own ? Offer::Final : offer);
   if (decision.kind == FlowDecision::Kind::Drop) ++deps.counters->frames_steered_away;
   ++deps.counters->frames_dropped;
   return 0;
@@ -374,7 +380,7 @@ bool Transport::State::is_steered_away(std::span<const std::byte> frame,
       engine.deps.flows->admit(frame, packet.dest_qpn, qp != nullptr && qp->has_received());
   if (decision.kind == FlowDecision::Kind::Pass) return false;
   if (decision.kind == FlowDecision::Kind::Tir && engine.deps.deliver_to_tir) {
-    engine.deps.deliver_to_tir(decision, frame, /*is_own=*/false, Offer::Final);
+    engine.deps.deliver_to_tir(decision, frame, kFromOutside, Offer::Final);
     return true;
   }
   ++engine.deps.counters->frames_steered_away;
@@ -394,43 +400,43 @@ bool Transport::State::is_too_long(std::span<const std::byte> frame, bool is_own
   return frame.size() + kFcs > (port.mtu != 0 ? port.mtu : std::min(*most, preset));
 }
 
-void Transport::State::take(std::span<const std::byte> frame, bool is_own) {
+void Transport::State::take(std::span<const std::byte> frame, Origin from) {
   if (wire->port_type() == PortType::Ethernet && is_mac_control(frame)) return hear(frame);
-  if (is_own) {
-    static_cast<void>(take_now(frame, is_own, Offer::Final));
+  if (from.is_own) {
+    static_cast<void>(take_now(frame, from, Offer::Final));
     return;
   }
   const PortSettings& port = *engine.deps.port;
   // Whoever comes later stands behind, whatever it is.
   if (!buffer->is_empty() && buffer->has_queue(priority_of(frame, port)))
     return buffer->keep(frame, priority_of(frame, port), 0);
-  const std::uint64_t waits_ns = take_now(frame, is_own, Offer::First);
+  const std::uint64_t waits_ns = take_now(frame, from, Offer::First);
   if (waits_ns != 0) buffer->keep(frame, priority_of(frame, port), waits_ns);
 }
 
 /// 0: it is gone, otherwise it waits at most so many ns.
-std::uint64_t Transport::State::take_now(std::span<const std::byte> frame, bool is_own,
+std::uint64_t Transport::State::take_now(std::span<const std::byte> frame, Origin from,
                                          Offer offer) {
-  if (is_too_long(frame, is_own)) {
-    if (!is_own) engine.deps.port_counters->count_too_long();
+  if (is_too_long(frame, from.is_own)) {
+    if (!from.is_own) engine.deps.port_counters->count_too_long();
     ++engine.deps.counters->frames_dropped;
     return 0;
   }
-  if (has_more_listening && !owns(frame)) return take_copy(frame, is_own, offer);
-  if (is_ethernet_alone(is_own)) return receive_ethernet(frame, is_own, offer);
+  if (has_more_listening && !owns(frame)) return take_copy(frame, from, offer);
+  if (is_ethernet_alone(from.is_own)) return receive_ethernet(frame, from, offer);
   const auto packet =
       wire->port_type() == PortType::InfiniBand ? decode_infiniband(frame) : decode(frame);
-  if (!packet) return receive_other(frame, packet.error(), is_own, offer);
+  if (!packet) return receive_other(frame, packet.error(), from, offer);
   if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return 0;
   if (!inbox.hold(*packet)) accept(*packet);
   return 0;
 }
 
 /// A copy that came for other reasons than its address is a queue pair's only through its group.
-std::uint64_t Transport::State::take_copy(std::span<const std::byte> frame, bool is_own,
+std::uint64_t Transport::State::take_copy(std::span<const std::byte> frame, Origin from,
                                           Offer offer) {
   const bool is_infiniband = wire->port_type() == PortType::InfiniBand;
-  if (has_groups() && !is_ethernet_alone(is_own)) {
+  if (has_groups() && !is_ethernet_alone(from.is_own)) {
     const auto packet = is_infiniband ? decode_infiniband(frame) : decode(frame);
     if (packet && packet->dest_qpn == prm::kMulticastQpn &&
         engine.deps.groups->members(packet->dest_ip) != nullptr) {
@@ -439,7 +445,7 @@ std::uint64_t Transport::State::take_copy(std::span<const std::byte> frame, bool
       return 0;
     }
   }
-  if (!is_infiniband && engine.deps.flows->engaged()) return receive_ethernet(frame, is_own, offer);
+  if (!is_infiniband && engine.deps.flows->engaged()) return receive_ethernet(frame, from, offer);
   ++engine.deps.counters->frames_dropped;
   return 0;
 }

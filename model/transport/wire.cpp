@@ -81,7 +81,7 @@ void Wire::seed_faults(PortId port, std::uint64_t seed) noexcept {
   ports_[port].faults.seed(Random(seed).next() + port);
 }
 
-void Wire::send(PortId port, std::size_t length, Way way) {
+void Wire::send(PortId port, std::size_t length, Way way, std::uint32_t domain) {
   Port& sender = ports_[port];
   const std::uint32_t slot = free_.back();
   const std::span<std::byte> bytes = bytes_of(slot).first(length);
@@ -99,6 +99,7 @@ void Wire::send(PortId port, std::size_t length, Way way) {
   Frame frame;
   frame.length = static_cast<std::uint32_t>(length);
   frame.from = port;
+  frame.domain = domain;
   frame.way = way;
   free_.pop_back();
   if (fate.overtaken_by == 0) {
@@ -196,8 +197,8 @@ void Wire::deliver(const Frame& frame, std::span<const std::byte> bytes) {
   if (port_type_ == PortType::Ethernet && is_mac_control(bytes)) return tell_link(frame, bytes);
   Port* const owner = destination(frame, bytes);
   if (owner != nullptr) hand(*owner, frame, bytes);
-  const bool copied =
-      has_listeners_ && frame.way != Way::Back && copy_to_listeners(frame, bytes, owner);
+  const bool copied = (has_listeners_ || frame.domain != 0) && frame.way != Way::Back &&
+                      copy_to_listeners(frame, bytes, owner);
   if (owner == nullptr && !copied) ++ports_[frame.from].counters->frames_dropped;
 }
 
@@ -212,20 +213,27 @@ void Wire::hand(Port& receiver, const Frame& frame, std::span<const std::byte> b
   const bool is_back = &receiver == &ports_[frame.from];
   if (receiver.pcap && !is_back) receiver.pcap->write(bytes, receiver.scheduler->now_ns());
   if (is_back)
-    receiver.sink->receive_back(bytes);
+    receiver.sink->receive_back(bytes, frame.domain);
   else
     receiver.sink->receive(bytes);
+}
+
+/// A switch sends nothing back to where it came from, but a card its groups' frames to itself. That
+/// those of send queues come back whatever the port's list of groups has is what rdma-core's tests
+/// of raw packets rest on ("DST mac must be multicast" of tests/utils.py: no list has that group).
+bool Wire::wants_copy(const Port& port, const Frame& frame,
+                      std::span<const std::byte> bytes) const noexcept {
+  const bool listens = port.listening && port.sink->listens(bytes);
+  if (&port != &ports_[frame.from]) return listens;
+  return frame.way != Way::Away && is_for_group(bytes, port_type_) &&
+         (listens || frame.domain != 0);
 }
 
 bool Wire::copy_to_listeners(const Frame& frame, std::span<const std::byte> bytes,
                              const Port* owner) {
   bool copied = false;
   for (Port& port : ports_) {
-    if (!port.listening || &port == owner || port.sink == nullptr || !port.link_up) continue;
-    // A switch sends nothing back to where it came from, but a card its groups' frames to itself.
-    const bool is_back = &port == &ports_[frame.from];
-    if ((is_back && (frame.way == Way::Away || !is_for_group(bytes, port_type_))) ||
-        !port.sink->listens(bytes))
+    if (&port == owner || port.sink == nullptr || !port.link_up || !wants_copy(port, frame, bytes))
       continue;
     hand(port, frame, bytes);
     copied = true;

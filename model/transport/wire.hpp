@@ -45,8 +45,10 @@ class FrameSink {
   }
   /// `frame` is valid during the call only. The sink may send, which never delivers at once.
   virtual void receive(std::span<const std::byte> frame) = 0;
-  /// The same of a frame that it sent itself.
-  virtual void receive_back(std::span<const std::byte> frame) { receive(frame); }
+  /// The same of a frame that it sent itself, from a TIS of this transport domain (0: from none).
+  virtual void receive_back(std::span<const std::byte> frame, std::uint32_t /*domain*/) {
+    receive(frame);
+  }
   /// A frame is free again after wait_for_room().
   virtual void room() = 0;
 };
@@ -113,8 +115,9 @@ class Wire {
   void wait_for_room(PortId port) { ports_[port].waiting = true; }
   /// Room for one frame of kMaxFrameBytes; the same room until send(). has_frame() must hold.
   [[nodiscard]] std::span<std::byte> next_buffer() noexcept { return bytes_of(free_.back()); }
-  /// Sends the first `length` bytes of next_buffer().
-  void send(PortId port, std::size_t length, Way way = Way::Anywhere);
+  /// Sends the first `length` bytes of next_buffer(); of a send queue's frame with the transport
+  /// domain of its TIS.
+  void send(PortId port, std::size_t length, Way way = Way::Anywhere, std::uint32_t domain = 0);
 
   /// See shared_loop() of model/transport_port.hpp.
   [[nodiscard]] std::shared_ptr<EventLoop>& loop() noexcept { return loop_; }
@@ -144,6 +147,7 @@ class Wire {
     std::uint32_t length = 0;
     std::uint32_t generation = 0;  // a task of an older one finds nothing
     PortId from = 0;
+    std::uint32_t domain = 0;
     bool under_way = false;
     Way way = Way::Anywhere;
   };
@@ -163,6 +167,8 @@ class Wire {
   void deliver(const Frame& frame, std::span<const std::byte> bytes);
   void tell_link(const Frame& frame, std::span<const std::byte> bytes);
   void hand(Port& receiver, const Frame& frame, std::span<const std::byte> bytes);
+  [[nodiscard]] bool wants_copy(const Port& port, const Frame& frame,
+                                std::span<const std::byte> bytes) const noexcept;
   bool copy_to_listeners(const Frame& frame, std::span<const std::byte> bytes, const Port* owner);
   void release(std::uint32_t slot);
   /// Whether the link of `port` carries such a frame.

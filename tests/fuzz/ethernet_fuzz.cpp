@@ -55,7 +55,7 @@ void require(bool held) {
 class Outlet final : public FrameOutlet {
  public:
   std::span<std::byte> next() override { return buffer_; }
-  void send(std::size_t length) override {
+  void send(std::size_t length, std::uint32_t /*domain*/) override {
     require(length >= kEthernetBytes && length <= buffer_.size());
   }
   bool send_datagram(const UnderlayDatagram& datagram) override {
@@ -180,7 +180,7 @@ class World {
       case Step::Frame:
       case Step::Own:
         static_cast<void>(flow_key(bytes, PortType::Ethernet));
-        targets_.deliver(tirn_, bytes, {.flow_tag = 1, .is_own = step == Step::Own});
+        targets_.deliver(tirn_, bytes, {.flow_tag = 1, .from = {.is_own = step == Step::Own}});
         break;
       case Step::Datagram:
         deliver_datagram(bytes);

@@ -356,13 +356,23 @@ TEST_F(ReceiveTargetsTest, OwnFrame_ComesBackOnlyToATirThatLetsIt) {
   make_ready();
   post(256, lkey_);
   const auto frame = finished({.payload = 50});
-  targets_.deliver(tirn_, frame, {.is_own = true});
+  targets_.deliver(tirn_, frame, {.from = {.is_own = true}});
   EXPECT_FALSE(has_completed());
   prm::Buffer<prm::modify_tir_in> in;
   in.put<"tirn">(tirn_).set<"bitmask.self_lb_en", 1>();
   in.put<"ctx.self_lb_block">(prm::SelfLoopback::UNICAST);
   ASSERT_TRUE(targets_.modify_tir(prm::ConstView<prm::modify_tir_in>{in.all()}).ok());
-  targets_.deliver(tirn_, frame, {.is_own = true});
+  targets_.deliver(tirn_, frame, {.from = {.is_own = true}});
+  EXPECT_TRUE(has_completed());
+}
+
+TEST_F(ReceiveTargetsTest, OwnFrame_ComesToATirOfAnotherDomainAndOfItsOwnDoesNot) {
+  make_ready();
+  post(256, lkey_);
+  const auto frame = finished({.payload = 50});
+  targets_.deliver(tirn_, frame, {.from = {.is_own = true, .domain = domain_}});
+  EXPECT_FALSE(has_completed());
+  targets_.deliver(tirn_, frame, {.from = {.is_own = true, .domain = domain_ + 1}});
   EXPECT_TRUE(has_completed());
 }
 

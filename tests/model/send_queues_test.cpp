@@ -43,7 +43,8 @@ class Outlet final : public FrameOutlet {
   std::span<std::byte> next() override {
     return room == 0 ? std::span<std::byte>{} : std::span<std::byte>(buffer_);
   }
-  void send(std::size_t length) override {
+  void send(std::size_t length, std::uint32_t domain) override {
+    domains.push_back(domain);
     --room;
     frames.emplace_back(buffer_.begin(), buffer_.begin() + static_cast<long>(length));
   }
@@ -62,6 +63,7 @@ class Outlet final : public FrameOutlet {
   std::uint32_t q_key = 0;              // of the last one
   std::size_t room = 1000;
   std::vector<std::vector<std::byte>> frames;
+  std::vector<std::uint32_t> domains;  // of each but datagrams
 
  private:
   std::array<std::byte, 10240> buffer_{};
@@ -219,6 +221,16 @@ TEST_F(SendQueuesTest, Frame_LeavesAsItStandsInMemory) {
   EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ);
   EXPECT_EQ(completion(0).get<"wqe_counter">(), 0U);
   EXPECT_EQ(prm::cqe_qpn(completion(0).get<"sop_drop_qpn">()), sqn_);
+}
+
+TEST_F(SendQueuesTest, Frame_BelongsToTheDomainOfItsTis) {
+  ASSERT_TRUE(domains_.allocate(domain_).ok());  // another one than the first
+  make_ready();
+  const auto frame = build_frame({.payload = 100});
+  put_payload(frame);
+  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  ring();
+  EXPECT_EQ(outlet_.domains, std::vector<std::uint32_t>{domain_});
 }
 
 TEST_F(SendQueuesTest, InlineHeader_StandsBeforeTheData) {

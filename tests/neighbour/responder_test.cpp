@@ -53,7 +53,8 @@ class Station final : public model::FrameSink {
     return true;
   }
   void receive(std::span<const std::byte> frame) override { heard.push_back(digits_of(frame)); }
-  void receive_back(std::span<const std::byte> /*frame*/) override {}  // its own, for a group
+  // Its own, for a group.
+  void receive_back(std::span<const std::byte> /*frame*/, std::uint32_t /*domain*/) override {}
   void room() override {}
 
   void send(std::string_view digits) {

@@ -31,7 +31,8 @@ class Station final : public FrameSink {
     return true;
   }
   void listen() { wire_->set_listening(port_, true); }
-  void receive_back(std::span<const std::byte> frame) override {
+  void receive_back(std::span<const std::byte> frame, std::uint32_t domain) override {
+    own_domain = domain;
     ++own_frames;
     receive(frame);
   }
@@ -43,13 +44,13 @@ class Station final : public FrameSink {
   void room() override { ++rooms; }
 
   void send(const Mac& to, std::uint32_t psn, bool force_loopback = false,
-            std::uint32_t dest_qpn = 1) {
+            std::uint32_t dest_qpn = 1, std::uint32_t domain = 0) {
     Path path = Peer::path_to(dest_qpn);
     path.dest_mac = to;
     PacketHeader header;
     header.psn = psn;
     const std::size_t length = FrameTemplate(path).finish(wire_->next_buffer(), header, 0);
-    wire_->send(port_, length, force_loopback ? Way::Back : Way::Anywhere);
+    wire_->send(port_, length, force_loopback ? Way::Back : Way::Anywhere, domain);
   }
   void inject(const FrameFaultRule& rule) { wire_->inject(port_, rule); }
   void seed_faults(std::uint64_t seed) { wire_->seed_faults(port_, seed); }
@@ -75,6 +76,7 @@ class Station final : public FrameSink {
   std::vector<std::uint64_t> times_ns;
   Counters counters;
   int own_frames = 0;
+  std::uint32_t own_domain = 0;  // of the last of them
   int rooms = 0;
 
  private:
@@ -427,6 +429,19 @@ TEST(WireListeners, FrameForAGroup_ComesToAllThatListenAndOut) {
   EXPECT_EQ(a.own_frames, 1);
   EXPECT_TRUE(deaf.psns.empty());
   EXPECT_EQ(out.frames, 1);
+}
+
+TEST(WireListeners, GroupFrameOfASendQueue_ComesBackWhateverThePortListensTo) {
+  constexpr std::uint32_t kDomain = 5;
+  Wire wire;
+  Station a(wire, kHostMac), b(wire, kPeerMac);
+  a.send(kGroup, 1, false, 1, kDomain);
+  a.send(kPeerMac, 2, false, 1, kDomain);
+  a.send(kGroup, 3);  // of a queue pair
+  a.settle();
+  EXPECT_EQ(a.psns, (Psns{1}));
+  EXPECT_EQ(a.own_domain, kDomain);
+  EXPECT_EQ(b.psns, (Psns{2}));
 }
 
 TEST(WireListeners, FrameForAnother_IsCopiedOnceAndNeverBack) {
