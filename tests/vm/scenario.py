@@ -26,7 +26,8 @@ SERVER_END_S = 60
 class Scenario:
     """`servers` has one list of hca-server arguments for each device, in the order of their PCI
     slots, `kernel` says which of vm_tree.KERNELS boots, `qemu_arguments` what else QEMU is given;
-    "{results}" in them is the folder of results. When the guest has ended, `judge` is given the
+    "{results}" in them is the folder of results. `variables` are set when `script` begins, which
+    several scenarios may share. When the guest has ended, `judge` is given the
     build's folder and that of results, and returns one line for each thing that is wrong."""
 
     summary: str
@@ -42,6 +43,7 @@ class Scenario:
     deadline_s: int = 1800
     # Longer than CI's hour has room for: run when it is named, and by --all.
     is_long: bool = False
+    variables: dict[str, str] = field(default_factory=dict)
     programs: list[str] = field(default_factory=list)
 
 
@@ -139,7 +141,8 @@ class Servers:
 
 def script_of(scenario: Scenario, build: Path, tree_root: Path) -> str:
     """The guest's script: where things are, the functions all scenarios share, the scenario."""
-    head = f"SOURCE={SOURCE}\nBUILD={build}\nTREE={tree_root}\n"
+    known = {"SOURCE": SOURCE, "BUILD": build, "TREE": tree_root, **scenario.variables}
+    head = "".join(f"{name}={value}\n" for name, value in known.items())
     return "\n".join([head, (FOLDER / "guest.sh").read_text(encoding="utf-8"),
                       (FOLDER / "scenarios" / scenario.script).read_text(encoding="utf-8"),
                       "end_of_checks\n"])

@@ -3,6 +3,7 @@
 # What the scenarios' own machinery makes of bad machines and bad recordings; boots nothing.
 import contextlib
 import io
+import json
 import re
 import sys
 import tempfile
@@ -88,11 +89,11 @@ class VmTree(unittest.TestCase):
 
     def test_what_runs_unasked_leaves_out_what_is_long_and_nothing_else(self):
         left_out = set(scenario.names()) - set(scenario.short_names())
-        self.assertEqual(left_out, {"dcb_6_1", "first_light", "ipoib", "latency", "leased_rxe",
-                                    "mad", "mlx5_core_6_1", "mlx5_ib_6_1", "mlx5_ib_loads",
-                                    "mlx5_ib_qps", "netdev", "netdev_6_1", "nvme", "post_cost",
-                                    "rdma_core_tests", "roce", "roce_rxe", "soft-roce", "testpmd",
-                                    "ucx"})
+        self.assertEqual(left_out, {"dcb", "dcb_6_1", "first_light", "ipoib", "latency",
+                                    "leased_rxe", "mad", "mlx5_core_6_1", "mlx5_ib_6_1",
+                                    "mlx5_ib_loads", "mlx5_ib_qps", "netdev", "netdev_6_1", "nvme",
+                                    "post_cost", "rdma_core_tests", "rdma_core_tests_eth", "roce",
+                                    "roce_rxe", "soft-roce", "testpmd", "ucx"})
 
     def test_kernel_is_the_newest_of_the_series_that_is_asked_for(self):
         for release in ("6.1.0-9-amd64", "6.12.9+deb13-amd64"):
@@ -261,7 +262,9 @@ class RoceRxe(unittest.TestCase):
 
 
 class RdmaCoreTests(unittest.TestCase):
-    LISTED = rdma_core_tests.expected('{"failed": {"needs UD": ["test_cq.A.b"]}}')
+    LISTED = rdma_core_tests.expected(
+        '{"both": {"failed": {"needs UD": ["test_cq.A.b"]}},'
+        ' "ib": {"skipped": {"of Ethernet": ["test_cq.A.a"]}}}', "eth")
 
     @staticmethod
     def line(test: str, outcome: str, why: str = "") -> dict:
@@ -301,9 +304,18 @@ class RdmaCoreTests(unittest.TestCase):
 
     def test_the_list_of_the_tree_names_each_test_once(self):
         text = rdma_core_tests.EXPECTED.read_text(encoding="utf-8")
-        named = re.findall(r'"(test_[^"]*)"', text)
-        self.assertEqual(sorted(named), sorted(set(named)))
-        self.assertEqual(len(rdma_core_tests.expected(text)), len(named))
+        for port_type in ("ib", "eth"):
+            parts = {ports: json.loads(text)[ports] for ports in ("both", port_type)}
+            named = re.findall(r'"(test_[^"]*)"', json.dumps(parts))
+            with self.subTest(port_type=port_type):
+                self.assertEqual(sorted(named), sorted(set(named)))
+                self.assertEqual(len(rdma_core_tests.expected(text, port_type)), len(named))
+
+    def test_of_each_port_type_what_is_listed_for_the_other_passes(self):
+        text = '{"both": {}, "ib": {"skipped": {"of Ethernet": ["test_qp.A.a"]}}, "eth": {}}'
+        self.assertEqual(rdma_core_tests.expected(text, "eth"), {})
+        self.assertEqual(rdma_core_tests.expected(text, "ib"),
+                         {"tests.test_qp.A.a": ("skipped", "of Ethernet")})
 
 
 if __name__ == "__main__":
