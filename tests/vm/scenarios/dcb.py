@@ -38,4 +38,5 @@ SCENARIO = Scenario(
               "--wire", "stream,listen={results}/wire"],
              ["--behaviour", "eth-offloads", "--trace", "{results}/two.trace",
               "--wire", "stream,connect={results}/wire", "--mac", "02:50:43:00:00:02"]],
-    judge=judge)
+    judge=judge,
+    is_long=True)

@@ -6,5 +6,5 @@ from dataclasses import replace
 
 from scenarios import dcb
 
-SCENARIO = replace(dcb.SCENARIO, kernel="6.1", is_long=True,
+SCENARIO = replace(dcb.SCENARIO, kernel="6.1",
                    summary="Scenario dcb on Debian 12's kernel")
