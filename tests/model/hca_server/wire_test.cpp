@@ -296,7 +296,8 @@ TEST_F(JoinedWires, WriteFromOneToTheOther_ArrivesAndCompletes) {
   right_.port().mac = kRightMac;
   right_.port().roce[0].mac = kRightMac;
   right_.port().roce[0].gid = kPeerGid;
-  right_.port().roce[1].valid = false;
+  // Or its own port takes what is for the other's.
+  right_.port().roce[1].valid = right_.port().roce[kOnVlan].valid = false;
   right_.transport().port_changed();
   const Region from = left_.map(4096);
   const Region to = right_.map(4096);
@@ -309,7 +310,7 @@ TEST_F(JoinedWires, WriteFromOneToTheOther_ArrivesAndCompletes) {
                              std::bit_cast<std::uint64_t>(from.bytes.data()), 3000, true});
   run();
   EXPECT_TRUE(std::ranges::equal(from.bytes.first(3000), to.bytes.first(3000)));
-  EXPECT_EQ(left_.poll_cq()->opcode, prm::CqeOpcode::REQ);
+  EXPECT_EQ(left_.poll_cq().value().opcode, prm::CqeOpcode::REQ);
 }
 
 /// A host on a wire with three sockets behind it, a station at each.

@@ -170,7 +170,7 @@ TEST_F(InfiniBandHost, WriteToItsOwnLid_ArrivesAndCompletes) {
   host_.connect(0x41, 0x40);
   write_over(0x40);
   EXPECT_TRUE(arrived());
-  EXPECT_EQ(host_.poll_cq()->opcode, prm::CqeOpcode::REQ);
+  EXPECT_EQ(host_.poll_cq().value().opcode, prm::CqeOpcode::REQ);
 }
 
 TEST_F(InfiniBandHost, WriteToALidNobodyHas_Lost) {

@@ -262,7 +262,7 @@ TEST_F(RequesterTest, ProducerIndexWraps_QueueGoesOn) {
   for (int i = 0; i < 0x10010; ++i) {
     host.post_and_ring(0x50, {address, rkey, lkey, address + 4096, 4, true});
     host.run();
-    ASSERT_EQ(host.poll_cq()->opcode, prm::CqeOpcode::REQ);
+    ASSERT_EQ(host.poll_cq().value().opcode, prm::CqeOpcode::REQ);
   }
 }
 
@@ -773,7 +773,7 @@ TEST_F(RequesterTest, CqOverrun_TakesTheQpToError) {
   host.ring(0x50);
   host.run();
   EXPECT_EQ(host.state(0x50), prm::QpState::ERR);
-  EXPECT_EQ(host.poll_eq()->type, prm::EventType::CQ_ERROR);
+  EXPECT_EQ(host.poll_eq().value().type, prm::EventType::CQ_ERROR);
 }
 
 TEST_F(RequesterTest, GarbageProducerIndex_NeverSendsWhatWasNotPosted) {

@@ -132,8 +132,8 @@ TEST_F(Xrc, QueueThatIsNotThere_IsRefusedAsAKeyIs) {
   send(BthOpcode::SendOnly, queue + 1);
   expect_answer(0xb1, 0x62);
   EXPECT_EQ(host.state(kTarget), QpState::ERR);
-  EXPECT_EQ(host.poll_eq()->type, EventType::SRQ_LAST_WQE);
-  EXPECT_EQ(host.poll_eq()->type, EventType::WQ_ACCESS_ERROR);
+  EXPECT_EQ(host.poll_eq().value().type, EventType::SRQ_LAST_WQE);
+  EXPECT_EQ(host.poll_eq().value().type, EventType::WQ_ACCESS_ERROR);
 }
 
 TEST_F(Xrc, QueueOfAnotherDomain_IsRefusedAsAKeyIs) {
