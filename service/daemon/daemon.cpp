@@ -177,7 +177,8 @@ Result<void> Daemon::check_function(Journal& journal) const {
   PORTCULLIS_TRY_ASSIGN(const auto spec, parse_device(config_.device.name));
   const std::string own = function_name(spec);
   PORTCULLIS_TRY_ASSIGN(const auto held, journal.held_elsewhere(own));
-  if (!held || held->function == config_.left_function) return {};
+  const std::string& left = config_.left_function;
+  if (!held || held->function == left || function_alone(held->function) == left) return {};
   return fail(
       Errc::Busy,
       fmt::format("journal {}: {} leases without an outcome are on {}, and device {} is {}, "
