@@ -21,8 +21,8 @@ namespace {
 
 using testing::HasSubstr;
 
-const Served kOn{.name = "0000:03:00.0", .was_reset = true};
-const Served kOther{.name = "0000:04:00.0", .was_reset = true};
+const Served this_function{.name = "0000:03:00.0", .was_reset = true};
+const Served other_function{.name = "0000:04:00.0", .was_reset = true};
 
 class JournalTest : public testing::Test {
  protected:
@@ -60,10 +60,10 @@ TEST_F(JournalTest, LeaseThatWasHeldWhenItWent_EndsByTheReset) {
   std::uint64_t before = 0;
   {
     Journal journal = opened();
-    before = journal.begin(1, kOn).value().incarnation;
+    before = journal.begin(1, this_function).value().incarnation;
     ASSERT_TRUE(journal.write(std::vector<Entry>{held}));
   }
-  const Beginning next = opened().begin(5000, kOn).value();
+  const Beginning next = opened().begin(5000, this_function).value();
   EXPECT_EQ(next.restarted, 1u);
   ASSERT_EQ(next.past.size(), 1u);
   EXPECT_EQ(next.past[0].incarnation, before);
@@ -78,10 +78,10 @@ TEST_F(JournalTest, LeaseThatWasHeldWhenItWent_EndsByTheReset) {
 TEST_F(JournalTest, NothingWasReset_LeaseThatWasHeldIsFencedAndUnproved) {
   {
     Journal journal = opened();
-    ASSERT_TRUE(journal.begin(1, kOn));
+    ASSERT_TRUE(journal.begin(1, this_function));
     ASSERT_TRUE(journal.write(std::vector<Entry>{record(1)}));
   }
-  const Beginning next = opened().begin(5000, {.name = kOn.name}).value();
+  const Beginning next = opened().begin(5000, {.name = this_function.name}).value();
   EXPECT_EQ(next.restarted, 1u);
   EXPECT_EQ(next.past.at(0).ending.outcome, wire::Outcome::Fenced);
   EXPECT_EQ(next.past.at(0).ending.memory, wire::Memory::Unproved);
@@ -94,20 +94,20 @@ void hold_and_go(Journal journal, const Served& on, const Record& held) {
 }
 
 TEST_F(JournalTest, LeaseHeldOnAnotherFunction_IsFencedThoughThisOneWasReset) {
-  hold_and_go(opened(), kOther, record(1));
+  hold_and_go(opened(), other_function, record(1));
   Journal journal = opened();
-  const auto elsewhere = journal.held_elsewhere(kOn.name).value();
+  const auto elsewhere = journal.held_elsewhere(this_function.name).value();
   ASSERT_TRUE(elsewhere);
-  EXPECT_EQ(elsewhere->function, kOther.name);
+  EXPECT_EQ(elsewhere->function, other_function.name);
   EXPECT_EQ(elsewhere->leases, 1u);
-  EXPECT_FALSE(journal.held_elsewhere(kOther.name).value());
-  const Beginning next = journal.begin(5000, kOn).value();
+  EXPECT_FALSE(journal.held_elsewhere(other_function.name).value());
+  const Beginning next = journal.begin(5000, this_function).value();
   EXPECT_EQ(next.restarted, 1u);
   EXPECT_EQ(next.unproved, 1u);
   EXPECT_EQ(next.past.at(0).ending.outcome, wire::Outcome::Fenced);
   EXPECT_EQ(next.past.at(0).ending.memory, wire::Memory::Unproved);
   EXPECT_FALSE(next.past.at(0).is_proved_since);
-  EXPECT_FALSE(journal.held_elsewhere(kOn.name).value());
+  EXPECT_FALSE(journal.held_elsewhere(this_function.name).value());
 }
 
 TEST_F(JournalTest, FunctionOfThatNameOnAnotherHost_IsAnotherFunction) {
@@ -117,13 +117,13 @@ TEST_F(JournalTest, FunctionOfThatNameOnAnotherHost_IsAnotherFunction) {
   Journal journal = opened();
   EXPECT_FALSE(journal.held_elsewhere(there.name).value());
   ASSERT_TRUE(journal.held_elsewhere(here.name).value());
-  ASSERT_TRUE(journal.held_elsewhere(kOn.name).value());  // a host that is not known
+  ASSERT_TRUE(journal.held_elsewhere(this_function.name).value());  // a host that is not known
   EXPECT_EQ(journal.begin(5000, here).value().past.at(0).ending.memory, wire::Memory::Unproved);
 }
 
 TEST_F(JournalTest, FunctionThatWasWrittenDownWithoutAHost_IsTakenForOneOfThis) {
-  const Served here{.name = kOn.name + "@9d5cdd0f3b2f4a11", .was_reset = true};
-  hold_and_go(opened(), kOn, record(1));
+  const Served here{.name = this_function.name + "@9d5cdd0f3b2f4a11", .was_reset = true};
+  hold_and_go(opened(), this_function, record(1));
   Journal journal = opened();
   EXPECT_FALSE(journal.held_elsewhere(here.name).value());
   EXPECT_EQ(journal.begin(5000, here).value().past.at(0).ending.memory,
@@ -131,30 +131,30 @@ TEST_F(JournalTest, FunctionThatWasWrittenDownWithoutAHost_IsTakenForOneOfThis) 
 }
 
 TEST_F(JournalTest, FunctionThatIsResetLater_ProvesWhatWasLeftThereAndStaysProved) {
-  hold_and_go(opened(), kOther, record(1));
-  (void)opened().begin(2, kOn);
-  EXPECT_TRUE(opened().begin(3, kOther).value().past.at(0).is_proved_since);
-  EXPECT_TRUE(opened().begin(4, kOn).value().past.at(0).is_proved_since);
+  hold_and_go(opened(), other_function, record(1));
+  (void)opened().begin(2, this_function);
+  EXPECT_TRUE(opened().begin(3, other_function).value().past.at(0).is_proved_since);
+  EXPECT_TRUE(opened().begin(4, this_function).value().past.at(0).is_proved_since);
 }
 
 TEST_F(JournalTest, LeaseOfAModelInItsServer_EndsWithThatWhateverComesNext) {
   hold_and_go(opened(), {.name = "model", .was_reset = true, .ends_with_server = true}, record(1));
   Journal journal = opened();
-  EXPECT_FALSE(journal.held_elsewhere(kOn.name).value());
+  EXPECT_FALSE(journal.held_elsewhere(this_function.name).value());
   const Beginning next = journal.begin(5000, {.name = "mlx5_0"}).value();
   EXPECT_EQ(next.unproved, 0u);
   EXPECT_EQ(next.past.at(0).ending.outcome, wire::Outcome::TornDown);
 }
 
 TEST_F(JournalTest, FileThatDoesNotSayTheFunction_LeaseIsFencedAndUnproved) {
-  hold_and_go(opened(), kOn, record(1));
+  hold_and_go(opened(), this_function, record(1));
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(file().c_str(), &database), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(database, "DROP TABLE served", nullptr, nullptr, nullptr), SQLITE_OK);
   ASSERT_EQ(sqlite3_close(database), SQLITE_OK);
   Journal journal = opened();
-  EXPECT_FALSE(journal.held_elsewhere(kOther.name).value());
-  const Beginning next = journal.begin(5000, kOn).value();
+  EXPECT_FALSE(journal.held_elsewhere(other_function.name).value());
+  const Beginning next = journal.begin(5000, this_function).value();
   EXPECT_EQ(next.unproved, 1u);
   EXPECT_EQ(next.past.at(0).ending.outcome, wire::Outcome::Fenced);
   EXPECT_FALSE(next.past.at(0).is_proved_since);
@@ -164,11 +164,11 @@ TEST_F(JournalTest, LeaseThatHadItsOutcome_KeepsItOverARestart) {
   const Record lease = record(2);
   {
     Journal journal = opened();
-    ASSERT_TRUE(journal.begin(1, kOn));
+    ASSERT_TRUE(journal.begin(1, this_function));
     ASSERT_TRUE(journal.write(std::vector<Entry>{lease}));
     ASSERT_TRUE(journal.write(std::vector<Entry>{ending(lease, wire::Outcome::Fenced)}));
   }
-  const Beginning next = opened().begin(5000, kOn).value();
+  const Beginning next = opened().begin(5000, this_function).value();
   EXPECT_EQ(next.restarted, 0u);
   ASSERT_EQ(next.past.size(), 1u);
   EXPECT_EQ(next.past[0].ending, ending(lease, wire::Outcome::Fenced));
@@ -192,7 +192,7 @@ std::vector<Entry> many(std::uint64_t count) {
 
 TEST_F(JournalTest, LongPast_IsReadPageByPageAndEachLeaseOnce) {
   Journal journal = opened();
-  ASSERT_TRUE(journal.begin(50, kOn));
+  ASSERT_TRUE(journal.begin(50, this_function));
   ASSERT_TRUE(journal.write(many(150)));
   wire::HistoryRequest wanted{.tenant = wire::kEveryTenant, .since_unix_ms = 2001};
   std::vector<std::uint64_t> ids;
@@ -213,7 +213,7 @@ TEST_F(JournalTest, LongPast_IsReadPageByPageAndEachLeaseOnce) {
 
 TEST_F(JournalTest, EndedInTheSameMs_NoneIsLeftOutBetweenPages) {
   Journal journal = opened();
-  ASSERT_TRUE(journal.begin(50, kOn));
+  ASSERT_TRUE(journal.begin(50, this_function));
   std::vector<Entry> entries;
   for (std::uint64_t i = 0; i < 100; ++i) {
     // Above half of all ids SQLite's order is another than theirs.
@@ -238,7 +238,7 @@ TEST_F(JournalTest, EndedInTheSameMs_NoneIsLeftOutBetweenPages) {
 
 TEST_F(JournalTest, PastOfOneTenantOrOfTheFencedAlone_IsThatAndNoMore) {
   Journal journal = opened();
-  ASSERT_TRUE(journal.begin(50, kOn));
+  ASSERT_TRUE(journal.begin(50, this_function));
   ASSERT_TRUE(journal.write(many(40)));
   EXPECT_EQ(journal.look_up({.tenant = 8}, 9000, 0)->rows.size(), 20u);
   const wire::HistoryRequest fenced{.tenant = wire::kEveryTenant, .fenced_only = 1};
@@ -249,14 +249,14 @@ TEST_F(JournalTest, PastOfOneTenantOrOfTheFencedAlone_IsThatAndNoMore) {
 
 TEST_F(JournalTest, LeaseThatIsHeld_IsNotOfThePast) {
   Journal journal = opened();
-  ASSERT_TRUE(journal.begin(50, kOn));
+  ASSERT_TRUE(journal.begin(50, this_function));
   ASSERT_TRUE(journal.write(std::vector<Entry>{record(1)}));
   EXPECT_EQ(journal.look_up({.tenant = 7}, 9000, 0)->rows.size(), 0u);
 }
 
 TEST_F(JournalTest, WhatMayHaveBeenForgotten_IsSaid) {
   Journal journal = opened();
-  ASSERT_TRUE(journal.begin(50, kOn));
+  ASSERT_TRUE(journal.begin(50, this_function));
   EXPECT_EQ(journal.look_up({.tenant = 7}, 9000, 1000)->from_unix_ms, 8000u);
   EXPECT_EQ(journal.look_up({.tenant = 7}, 9000, 9000)->from_unix_ms, 50u);
 }
@@ -265,7 +265,7 @@ TEST_F(JournalTest, EveryServer_HasNumbersOfItsOwn) {
   std::vector<std::uint64_t> incarnations;
   std::vector<std::uint64_t> epochs;
   for (int i = 0; i < 8; ++i) {
-    const Beginning each = opened().begin(1, kOn).value();
+    const Beginning each = opened().begin(1, this_function).value();
     incarnations.push_back(each.incarnation);
     epochs.push_back(each.first_epoch);
   }
@@ -278,7 +278,7 @@ TEST_F(JournalTest, EveryServer_HasNumbersOfItsOwn) {
 
 TEST_F(JournalTest, NameThatIsOnRecord_IsNotTakenTwice) {
   Journal journal = opened();
-  ASSERT_TRUE(journal.begin(1, kOn));
+  ASSERT_TRUE(journal.begin(1, this_function));
   ASSERT_TRUE(journal.write(std::vector<Entry>{record(3)}));
   EXPECT_FALSE(journal.write(std::vector<Entry>{record(4), record(3)}));
   // All of them or none.
@@ -287,7 +287,7 @@ TEST_F(JournalTest, NameThatIsOnRecord_IsNotTakenTwice) {
 
 TEST_F(JournalTest, WhatEndedLongAgo_IsForgottenAndWhatIsHeldIsNot) {
   Journal journal = opened();
-  ASSERT_TRUE(journal.begin(1, kOn));
+  ASSERT_TRUE(journal.begin(1, this_function));
   for (std::uint64_t id = 1; id <= 10; ++id) {
     Ending end = ending(record(id), wire::Outcome::TornDown);
     end.unix_ms = id * 100;
@@ -298,16 +298,16 @@ TEST_F(JournalTest, WhatEndedLongAgo_IsForgottenAndWhatIsHeldIsNot) {
   EXPECT_EQ(journal.forget(800, 5).value(), 2u);
   EXPECT_EQ(journal.forget(800, 5).value(), 0u);
   EXPECT_TRUE(journal.probe());
-  EXPECT_THAT(journal.begin(2000, kOn).value().past, testing::SizeIs(4));
+  EXPECT_THAT(journal.begin(2000, this_function).value().past, testing::SizeIs(4));
 }
 
 TEST_F(JournalTest, EndingOfALeaseThatIsNotOnRecord_IsPassedOver) {
   {
     Journal journal = opened();
-    ASSERT_TRUE(journal.begin(1, kOn));
+    ASSERT_TRUE(journal.begin(1, this_function));
     EXPECT_TRUE(journal.write(std::vector<Entry>{ending(record(5), wire::Outcome::TornDown)}));
   }
-  EXPECT_THAT(opened().begin(2, kOn).value().past, testing::IsEmpty());
+  EXPECT_THAT(opened().begin(2, this_function).value().past, testing::IsEmpty());
 }
 
 TEST_F(JournalTest, FileOfAnotherServer_IsBusy) {
@@ -349,11 +349,11 @@ TEST_F(JournalTest, FileThatIsNoDatabase_IsRefusedAndKept) {
 TEST_F(JournalTest, FileCutInItsMiddle_IsRefused) {
   {
     Journal journal = opened();
-    ASSERT_TRUE(journal.begin(1, kOn));
+    ASSERT_TRUE(journal.begin(1, this_function));
   }
   std::filesystem::resize_file(file(), 4096);
-  EXPECT_FALSE(
-      Journal::open(file()).and_then([](Journal journal) { return journal.begin(2, kOn); }));
+  EXPECT_FALSE(Journal::open(file()).and_then(
+      [](Journal journal) { return journal.begin(2, this_function); }));
 }
 
 TEST_F(JournalTest, SymbolicLink_IsNotFollowed) {
@@ -375,7 +375,7 @@ class MovedJournal : public JournalTest, public testing::WithParamInterface<cons
 
 TEST_P(MovedJournal, WhileItIsNotThere_NothingIsWritten) {
   Journal journal = opened();
-  ASSERT_TRUE(journal.begin(1, kOn));
+  ASSERT_TRUE(journal.begin(1, this_function));
   std::filesystem::rename(moved(), folder_ / "elsewhere");
   const auto written = journal.write(std::vector<Entry>{record(1)});
   ASSERT_FALSE(written);
@@ -386,7 +386,7 @@ TEST_P(MovedJournal, WhileItIsNotThere_NothingIsWritten) {
 
 TEST_P(MovedJournal, AnotherInItsPlace_IsNotTakenForIt) {
   Journal journal = opened();
-  ASSERT_TRUE(journal.begin(1, kOn));
+  ASSERT_TRUE(journal.begin(1, this_function));
   std::filesystem::rename(moved(), folder_ / "elsewhere");
   std::filesystem::copy(folder_ / "elsewhere", moved());
   EXPECT_FALSE(journal.write(std::vector<Entry>{record(1)}));
@@ -395,21 +395,21 @@ TEST_P(MovedJournal, AnotherInItsPlace_IsNotTakenForIt) {
 TEST_P(MovedJournal, OnceItIsBack_ItIsWrittenAgain) {
   {
     Journal journal = opened();
-    ASSERT_TRUE(journal.begin(1, kOn));
+    ASSERT_TRUE(journal.begin(1, this_function));
     std::filesystem::rename(moved(), folder_ / "elsewhere");
     ASSERT_FALSE(journal.write(std::vector<Entry>{record(1)}));
     std::filesystem::rename(folder_ / "elsewhere", moved());
     EXPECT_TRUE(journal.probe());
     EXPECT_TRUE(journal.write(std::vector<Entry>{record(2)}));
   }
-  EXPECT_EQ(opened().begin(2, kOn).value().restarted, 1u);
+  EXPECT_EQ(opened().begin(2, this_function).value().restarted, 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, MovedJournal, testing::Values("", "-wal"));
 
 TEST_F(JournalTest, MoreThanIsRemembered_TheNewestAreThere) {
   Journal journal = opened();
-  ASSERT_TRUE(journal.begin(1, kOn));
+  ASSERT_TRUE(journal.begin(1, this_function));
   std::vector<Entry> entries;
   for (std::uint64_t id = 1; id <= 70'000; ++id) {
     entries.emplace_back(record(id));
@@ -418,7 +418,7 @@ TEST_F(JournalTest, MoreThanIsRemembered_TheNewestAreThere) {
     entries.emplace_back(end);
   }
   ASSERT_TRUE(journal.write(entries));
-  const auto past = journal.begin(80'000, kOn).value().past;
+  const auto past = journal.begin(80'000, this_function).value().past;
   ASSERT_EQ(past.size(), Journal::kMostPast);
   EXPECT_EQ(past.back().ending.unix_ms, 70'000u);
   EXPECT_EQ(past.front().ending.unix_ms, 70'000u - Journal::kMostPast + 1);
