@@ -11,8 +11,8 @@
 namespace portcullis::service::daemon {
 
 /// 16 hex digits that the host keeps over its boots; empty where it has no machine id. That itself
-/// is confidential (machine-id(5)), so this is a hash of it with a key of our own, as
-/// sd_id128_get_machine_app_specific() of systemd makes one.
+/// is confidential, so this is the start of a keyed hash of it, as machine-id(5) wants: "with a
+/// cryptographic, keyed hash function, using a fixed, application-specific key" (HMAC-SHA-256).
 [[nodiscard]] std::string host_identity(
     const std::filesystem::path& machine_id = "/etc/machine-id");
 

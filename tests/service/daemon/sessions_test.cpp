@@ -144,12 +144,14 @@ TEST_F(SessionsTest, TwoWhoRevokeOneLease_OneFenceAndTwoAnswers) {
   greet(1);
   const auto lease = holds(1, 5);
   const wire::RevokeRequest revoke{.id = lease.id, .epoch = lease.epoch};
-  say(1, Op::LeaseRevoke, revoke);
-  say(1, Op::LeaseRevoke, revoke);
+  const std::uint64_t first = say(1, Op::LeaseRevoke, revoke);
+  const std::uint64_t second = say(1, Op::LeaseRevoke, revoke);
   EXPECT_THAT(asked, SizeIs(1));
   end(lease);
   EXPECT_THAT(ops(1), ElementsAre(kRevoked, wire::answer_to(Op::LeaseRevoke),
                                   wire::answer_to(Op::LeaseRevoke)));
+  EXPECT_EQ(wire::read_frame(sent[1].at(1))->header.request_id, first);
+  EXPECT_EQ(wire::read_frame(sent[1].at(2))->header.request_id, second);
 }
 
 TEST_F(SessionsTest, RevokeOfALeaseThatEnded_RepeatsItsOutcome) {
