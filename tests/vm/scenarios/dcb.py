@@ -34,9 +34,6 @@ def wrong_counts(one: dict[str, int], two: dict[str, int]) -> list[str]:
 SCENARIO = Scenario(
     summary="Linux mlx5e by dcb and ethtool: traffic classes, flow control of priorities, FEC",
     script="dcb.sh",
-    servers=[["--behaviour", "eth-offloads", "--trace", "{results}/one.trace",
-              "--wire", "stream,listen={results}/wire"],
-             ["--behaviour", "eth-offloads", "--trace", "{results}/two.trace",
-              "--wire", "stream,connect={results}/wire", "--mac", "02:50:43:00:00:02"]],
+    servers=[netdev.ONE, netdev.TWO],
     judge=judge,
     is_long=True)

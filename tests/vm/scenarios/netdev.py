@@ -10,6 +10,11 @@ from pathlib import Path
 from scenario import Scenario
 from scenarios import mlx5_core
 
+# Functions with all that an interface needs, on one wire; of other scenarios as well.
+ONE = ["--behaviour", "eth-offloads", "--trace", "{results}/one.trace",
+       "--wire", "stream,listen={results}/wire"]
+TWO = ["--behaviour", "eth-offloads", "--trace", "{results}/two.trace",
+       "--wire", "stream,connect={results}/wire", "--mac", "02:50:43:00:00:02"]
 
 # Of what mlx5_core says on a function without offloads, what it still says here.
 EXPLAINED = [line for line in mlx5_core.EXPLAINED if "eth_net_offloads" not in line] + [
@@ -90,9 +95,6 @@ def wrong_counts(name: str, counts: dict[str, int]) -> list[str]:
 SCENARIO = Scenario(
     summary="Linux mlx5e: two netdevs on one wire, ping, MTU 1500 and 9000, VLANs, TCP",
     script="netdev.sh",
-    servers=[["--behaviour", "eth-offloads", "--trace", "{results}/one.trace",
-              "--wire", "stream,listen={results}/wire", "--pcap", "{results}/one.pcap"],
-             ["--behaviour", "eth-offloads", "--trace", "{results}/two.trace",
-              "--wire", "stream,connect={results}/wire", "--mac", "02:50:43:00:00:02"]],
+    servers=[[*ONE, "--pcap", "{results}/one.pcap"], TWO],
     judge=judge,
     is_long=True)

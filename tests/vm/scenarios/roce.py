@@ -7,7 +7,7 @@ from pathlib import Path
 
 import rdma_log
 from scenario import Scenario
-from scenarios import devx
+from scenarios import devx, netdev
 
 
 def judge(build: Path, results: Path) -> list[str]:
@@ -44,10 +44,7 @@ def wrong_packets(wire: Path) -> list[str]:
 SCENARIO = Scenario(
     summary="Linux mlx5_ib beside mlx5e: RoCEv2 between two ports, the RDMA CM, DevX on them",
     script="roce.sh",
-    servers=[["--behaviour", "eth-offloads", "--trace", "{results}/one.trace",
-              "--wire", "stream,listen={results}/wire", "--pcap", "{results}/one.pcap"],
-             ["--behaviour", "eth-offloads", "--trace", "{results}/two.trace",
-              "--wire", "stream,connect={results}/wire", "--mac", "02:50:43:00:00:02"]],
+    servers=[[*netdev.ONE, "--pcap", "{results}/one.pcap"], netdev.TWO],
     programs=["tests/devx/devx-loopback", "tools/doctor/doctor",
               "tools/fence_audit/fence-audit"],
     judge=judge,

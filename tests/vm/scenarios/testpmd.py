@@ -7,6 +7,7 @@ from pathlib import Path
 
 import rdma_log
 from scenario import Scenario
+from scenarios import netdev
 
 BURST = 32  # of testpmd, from each port
 LEAST_ROUNDS = 10  # in six seconds; an emulated machine alone has a thousand
@@ -38,9 +39,6 @@ def wrong_counts(said: str) -> list[str]:
 SCENARIO = Scenario(
     summary="DPDK's mlx5 driver by testpmd over Linux mlx5_ib: frames between two ports",
     script="testpmd.sh",
-    servers=[["--behaviour", "eth-offloads", "--trace", "{results}/one.trace",
-              "--wire", "stream,listen={results}/wire"],
-             ["--behaviour", "eth-offloads", "--trace", "{results}/two.trace",
-              "--wire", "stream,connect={results}/wire", "--mac", "02:50:43:00:00:02"]],
+    servers=[netdev.ONE, netdev.TWO],
     judge=judge,
     is_long=True)

@@ -4,13 +4,11 @@
 # those that drive a ConnectX directly (rc_mlx5, ud_mlx5), libfabric by its verbs provider.
 import rdma_log
 from scenario import Scenario
+from scenarios import netdev
 
 SCENARIO = Scenario(
     summary="UCX and libfabric of Debian 12 over Linux mlx5_ib: ucx_perftest, fi_pingpong",
     script="ucx.sh",
-    servers=[["--behaviour", "eth-offloads", "--trace", "{results}/one.trace",
-              "--wire", "stream,listen={results}/wire"],
-             ["--behaviour", "eth-offloads", "--trace", "{results}/two.trace",
-              "--wire", "stream,connect={results}/wire", "--mac", "02:50:43:00:00:02"]],
+    servers=[netdev.ONE, netdev.TWO],
     judge=rdma_log.judge,
     is_long=True)
