@@ -4,6 +4,7 @@
 import base64
 import json
 import pathlib
+import random
 import signal
 import socket
 import ssl
@@ -17,8 +18,16 @@ DEADLINE_S = 120
 
 
 def free_ports(count):
-    """Numbers that nobody listens on now."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    """Numbers that nobody listens on now, below those that the kernel gives to whoever connects: an
+    etcd that has ended would find its own taken, by a node that tries to reach it, say."""
+    given = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii")
+    first = int(given.split()[0])
+    held = []
+    while len(held) < count:
+        try:
+            held.append(socket.create_server(("127.0.0.1", random.randrange(10240, first))))
+        except OSError:  # taken
+            continue
     ports = [each.getsockname()[1] for each in held]
     for each in held:
         each.close()
@@ -132,16 +141,19 @@ class Cluster:
         return ",".join(each.url for each in self.members)
 
     def wait(self):
-        """Until one of them answers for the whole."""
+        """Until each of them answers for the whole: a test may turn to any of them first."""
         until = time.monotonic() + DEADLINE_S
-        while time.monotonic() < until:
-            for each in self.members:
-                try:
-                    self.get("/", each.url)
-                    return
-                except OSError:
-                    time.sleep(0.05)
-        raise AssertionError("etcd did not start")
+        for each in self.members:
+            while not self.has_answer(each):
+                assert time.monotonic() < until, f"{each.name} of etcd did not start"
+                time.sleep(0.05)
+
+    def has_answer(self, member):
+        try:
+            self.get("/", member.url)
+        except OSError:
+            return False
+        return True
 
     def leader(self, among=None):
         """Whoever leads; a cluster whose members were held up may be about to elect one. `among`:
@@ -149,10 +161,17 @@ class Cluster:
         until = time.monotonic() + DEADLINE_S
         while time.monotonic() < until:
             for each in self.members if among is None else among:
-                if each.is_leader():
+                if self.leads(each):
                     return each
             time.sleep(0.05)
         raise AssertionError("etcd has no leader")
+
+    @staticmethod
+    def leads(member):
+        try:
+            return member.is_leader()
+        except OSError:  # it is busy
+            return False
 
     def get(self, key, url=None):
         """Its value, or None."""
