@@ -6,6 +6,7 @@
 
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -123,6 +124,14 @@ class Servers:
                 process.kill()
                 process.wait()
 
+    def note(self, line: str) -> None:
+        """Of a line of the console: after each check how much memory each server has of its own, in
+        KiB, goes to memory.txt. (The guest's memory, which it maps, is not its own.)"""
+        if line.startswith(("PASS ", "FAIL ")):
+            sizes = " ".join(str(own_memory_kib(process.pid)) for process in self.processes)
+            with (self.results / "memory.txt").open("a", encoding="utf-8") as notes:
+                notes.write(f"{sizes} {line[5:].strip()}\n")
+
     def complaints(self) -> list[str]:
         """Of servers that have been told to end: those that did not, and what they hung up on."""
         said = [f"hca-server {index}: {line}" for index in range(len(self.sockets))
@@ -137,6 +146,16 @@ class Servers:
         return [json.dumps({"driver": "vfio-user-pci",
                             "socket": {"type": "unix", "path": str(socket)}})
                 for socket in self.sockets]
+
+
+def own_memory_kib(pid: int) -> int:
+    """Resident and anonymous; 0 of a process that has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    size = re.search(r"^RssAnon:\s+(\d+) kB$", status, re.M)
+    return int(size[1]) if size else 0
 
 
 def script_of(scenario: Scenario, build: Path, tree_root: Path) -> str:
@@ -173,7 +192,7 @@ def run(name: str, build: Path, results: Path, kernel: str | None = None) -> lis
                             for word in scenario.qemu_arguments],
                       memory_mib=scenario.memory_mib,
                       memory_has_file=scenario.memory_has_file, deadline_s=scenario.deadline_s,
-                      kernel_arguments=scenario.kernel_arguments)
+                      kernel_arguments=scenario.kernel_arguments, told=servers.note)
         status = guest.boot()
         wrong = servers.died()
     if status != 0:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,6 +62,7 @@ class Guest:
     deadline_s: int = 1800
     kernel_arguments: str = ""
     memory_has_file: bool = True
+    told: Callable[[str], None] = lambda line: None  # of each line of the console
 
     def boot(self) -> int:
         """The script's status. VmError when the guest never said one."""
@@ -87,12 +89,12 @@ class Guest:
             raise VmError(f"the guest ended without a status after {took:.0f} s; see {console}")
         return status
 
-    @staticmethod
-    def follow(process: subprocess.Popen, console: Path) -> int | None:
+    def follow(self, process: subprocess.Popen, console: Path) -> int | None:
         status = None
         with console.open("w", encoding="utf-8") as log:
             for line in process.stdout:
                 log.write(line)
+                self.told(line)
                 if line.startswith(MARK + "="):
                     status = int(line.split("=")[1])
                 elif not line.startswith("[") or "error" in line.lower():

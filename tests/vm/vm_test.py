@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -14,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import scenario
 import vm_tree
-from scenarios import mlx5_core, rdma_core_tests, roce_rxe, trace
+from scenarios import mlx5_core, mlx5_ib_loads, rdma_core_tests, roce_rxe, trace
 
 
 class VmTree(unittest.TestCase):
@@ -91,9 +92,10 @@ class VmTree(unittest.TestCase):
         left_out = set(scenario.names()) - set(scenario.short_names())
         self.assertEqual(left_out, {"dcb", "dcb_6_1", "first_light", "ipoib", "latency",
                                     "leased_rxe", "mad", "mlx5_core_6_1", "mlx5_ib_6_1",
-                                    "mlx5_ib_loads", "mlx5_ib_qps", "netdev", "netdev_6_1", "nvme",
-                                    "post_cost", "rdma_core_tests", "rdma_core_tests_eth", "roce",
-                                    "roce_rxe", "soft-roce", "testpmd", "ucx"})
+                                    "mlx5_ib_loads", "mlx5_ib_loads_eth", "mlx5_ib_qps", "netdev",
+                                    "netdev_6_1", "nvme", "post_cost", "rdma_core_tests",
+                                    "rdma_core_tests_eth", "roce", "roce_rxe", "soft-roce",
+                                    "testpmd", "ucx"})
 
     def test_kernel_is_the_newest_of_the_series_that_is_asked_for(self):
         for release in ("6.1.0-9-amd64", "6.12.9+deb13-amd64"):
@@ -161,6 +163,22 @@ class Servers(unittest.TestCase):
                              ["hca-server 0 did not end within 0.2 s"])
 
 
+    def test_what_each_has_of_its_own_is_noted_after_each_check_and_no_other_line(self):
+        program = self.results / "server"
+        program.write_text("#!/bin/sh\ntouch $2\nexec sleep 60\n", encoding="utf-8")
+        program.chmod(0o755)
+        with scenario.Servers(program, [[], []], self.results) as servers:
+            for line in ("PASS ping\n", "[ 1.0] PASS\n", "FAIL ping, again\n"):
+                servers.note(line)
+        text = (self.results / "memory.txt").read_text(encoding="utf-8")
+        self.assertRegex(text, r"\A[1-9]\d* [1-9]\d* ping\n[1-9]\d* [1-9]\d* ping, again\n\Z")
+
+    def test_one_that_has_ended_has_no_memory(self):
+        with subprocess.Popen(["true"]) as ended:
+            pass
+        self.assertEqual(scenario.own_memory_kib(ended.pid), 0)
+
+
 class FailedChecks(unittest.TestCase):
     def of(self, console: str) -> str:
         with tempfile.TemporaryDirectory() as results:
@@ -202,6 +220,30 @@ class Judges(unittest.TestCase):
                 "| CREATE_EQ op_mod 0x0 | in.pas.count | 1, 2 | so |\n"
                 "| ALLOC_UAR op_mod 0x0 | | only Linux's | so |\n")
         self.assertEqual(trace.found(comparison), trace.documented(text))
+
+
+class Loads(unittest.TestCase):
+    @staticmethod
+    def notes(sizes: list[int]) -> str:
+        rounds = [f"{size} mlx5_core and mlx5_ib go and come, {number}0\n{size + 900} ping\n"
+                  for number, size in enumerate(sizes, start=1)]
+        return "5000 mlx5_core binds the function\n" + "".join(rounds)
+
+    def of(self, sizes: list[int]) -> list[str]:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return mlx5_ib_loads.wrong_memory(self.notes(sizes))
+
+    def test_memory_that_stays_is_not_wrong(self):
+        self.assertEqual(self.of([9000] * 9 + [9000 + mlx5_ib_loads.GROWTH_KIB]), [])
+
+    def test_memory_that_grows_is_wrong(self):
+        grown = mlx5_ib_loads.GROWTH_KIB + 1
+        self.assertRegex(self.of([9000] * 9 + [9000 + grown])[0],
+                         f"^the server's own memory grew by {grown} KiB in 90 rounds, at most")
+
+    def test_a_round_that_was_not_seen_is_wrong(self):
+        self.assertEqual(self.of([9000] * 9), ["the server's memory was seen 9 times, after each "
+                                               "10 rounds expected"])
 
 
 class RoceRxe(unittest.TestCase):
