@@ -30,6 +30,7 @@ def judge(build: Path, results: Path) -> list[str]:
 SCENARIO = Scenario(
     summary="our objects by DevX on a device that Linux mlx5_ib keeps",
     script="devx.sh",
+    variables={"port_type": "ib"},
     servers=[["--trace", "{results}/devx.trace", "--port-type", "ib"]],
     programs=[PROGRAM, "bench/command_bench", "bench/revoke_bench",
               "tools/doctor/doctor", "tools/fence_audit/fence-audit"],

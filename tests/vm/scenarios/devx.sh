@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Run in the guest: mlx5_ib binds, and a program of ours has its objects on it by DevX.
+# Run in the guest: mlx5_ib binds, and a program of ours has its objects on it by DevX, on a port of
+# $port_type.
 
 program="$BUILD/tests/devx/devx-loopback"
 
@@ -25,6 +26,7 @@ mount -t debugfs debugfs /sys/kernel/debug
 modprobe mlx5_core
 bdf=$(hca 0)
 check "mlx5_core binds the function" bound_to "$bdf" mlx5_core
+check "its port comes up" comes_up 0
 load_mlx5_ib
 check "devx-loopback" loopback devx_loopback "$program" $device
 check "devx-loopback without CAP_NET_RAW" \
@@ -38,7 +40,8 @@ check "command_bench" loopback command_bench bench/command_bench -- --device=$de
 check "revoke_bench" loopback revoke_bench bench/revoke_bench -- --device=$device --quick \
   --benchmark_filter=leases:1/ --out-dir=/host/results/revoke_bench
 check "fence-audit" nothing_was_late
-check "ibv_rc_pingpong beside it" pair rc_pingpong ibv_rc_pingpong -d $device -n 200
+check "ibv_rc_pingpong beside it" \
+  pair rc_pingpong ibv_rc_pingpong -d $device -g 0 -n 200
 check "the firmware answers after it" answers "$bdf"
 modprobe -r mlx5_ib
 check "unbinds" unbind "$bdf"

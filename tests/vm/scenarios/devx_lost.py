@@ -45,6 +45,7 @@ def unexpected_faults(log: str) -> list[str]:
 SCENARIO = Scenario(
     summary="leases by DevX whose owner, driver or device goes",
     script="devx_lost.sh",
+    variables={"port_type": "ib"},
     servers=[["--trace", "{results}/healthy.trace", "--port-type", "ib"],
              ["--port-type", "ib", "--mac", "02:50:43:00:00:02",
               "--behaviour", "internal-error=7"]],

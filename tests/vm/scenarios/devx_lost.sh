@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Run in the guest: leases by DevX, and their owner, their driver or their device goes.
+# Run in the guest: leases by DevX, and their owner, their driver or their device goes. The ports
+# are of $port_type.
 
 # fencing DEVICE NAME: fence-audit at work on it, in the background as $owner.
 fencing() {
@@ -20,6 +21,8 @@ mount -t debugfs debugfs /sys/kernel/debug
 modprobe mlx5_core
 bdf=$(hca 0)
 broken=$(hca 1)
+check "its port comes up" comes_up 0
+check "the other's too" comes_up 1
 load_mlx5_ib
 check "both devices are there" wait_for 20 test -d /sys/class/infiniband/mlx5_1
 healthy_name=$(ls "/sys/bus/pci/devices/$bdf/infiniband")

@@ -15,4 +15,5 @@ SCENARIO = replace(
     qemu_arguments=["-netdev", "stream,id=wire,server=off,addr.type=unix,"
                     "addr.path={results}/wire",
                     "-device", "virtio-net-pci,netdev=wire,mac=02:50:43:00:00:02"],
-    judge=mlx5_ib_loads.judge_round)
+    judge=mlx5_ib_loads.judge_round,
+    deadline_s=7200)

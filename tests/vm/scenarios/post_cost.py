@@ -45,6 +45,7 @@ def judge(_build: Path, results: Path) -> list[str]:
 SCENARIO = Scenario(
     summary="instructions of a WRITE and its poll: ours by DevX beside libmlx5",
     script="post_cost.sh",
+    variables={"port_type": "ib"},
     servers=[["--timing", "instant", "--port-type", "ib"]],
     programs=["tests/devx/post-cost"],
     judge=judge,

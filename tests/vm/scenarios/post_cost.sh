@@ -22,6 +22,7 @@ counted() {
 
 limit_s=300
 modprobe mlx5_core
+check "its port comes up" comes_up 0
 load_mlx5_ib
 for what in post poll; do
   check "ours: $what" counted ours ours $what
