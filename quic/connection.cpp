@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "quic/lazy_pages.hpp"
 
 namespace portcullis::quic {
 namespace {
@@ -141,6 +142,16 @@ struct Connection::Callbacks {
     of(user).send_waiting_notices();
     return 0;
   }
+  /// A client has nothing to say by TLS once its handshake is done: QUIC has no KeyUpdate (RFC
+  /// 9001, 6) and no authentication after a handshake (4.4), and this server's session is gone.
+  template <class Level>
+  static int heard_tls(ngtcp2_conn* conn, Level level, std::uint64_t offset,
+                       const std::uint8_t* data, std::size_t bytes, void* user) {
+    if (of(user).session_ != nullptr)
+      return ngtcp2_crypto_recv_crypto_data_cb(conn, level, offset, data, bytes, user);
+    ngtcp2_conn_set_tls_alert(conn, GNUTLS_A_UNEXPECTED_MESSAGE);
+    return NGTCP2_ERR_CRYPTO;
+  }
   static int verified(ngtcp2_conn* /*conn*/, void* user) {
     of(user).be_verified();
     return 0;
@@ -176,7 +187,7 @@ struct Connection::Callbacks {
 
   static ngtcp2_callbacks both() {
     ngtcp2_callbacks calls{};
-    calls.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb;
+    calls.recv_crypto_data = [](auto... what) { return heard_tls(what...); };
     calls.handshake_completed = verified;
     calls.encrypt = ngtcp2_crypto_encrypt_cb;
     calls.decrypt = ngtcp2_crypto_decrypt_cb;
@@ -281,7 +292,7 @@ Result<void> Connection::start_server(const Arrival& arrival, const Timeouts& ti
   ngtcp2_conn* conn = nullptr;
   const int error =
       ngtcp2_conn_server_new(&conn, &arrival.header.scid, &own, &path, arrival.header.version,
-                             &calls, &settings, &parameters, nullptr, this);
+                             &calls, &settings, &parameters, connection_memory(), this);
   if (error != 0) return fail(Errc::System, std::string("QUIC: ") + ngtcp2_strerror(error));
   conn_.reset(conn);
   ngtcp2_conn_set_tls_native_handle(conn, session_.get());
@@ -308,7 +319,7 @@ Result<void> Connection::start_client(const UdpAddress& local, const UdpAddress&
   const auto path = path_between(local, server);
   ngtcp2_conn* conn = nullptr;
   const int error = ngtcp2_conn_client_new(&conn, &other, &own, &path, NGTCP2_PROTO_VER_V1, &calls,
-                                           &settings, &parameters, nullptr, this);
+                                           &settings, &parameters, connection_memory(), this);
   if (error != 0) return fail(Errc::System, std::string("QUIC: ") + ngtcp2_strerror(error));
   conn_.reset(conn);
   ngtcp2_conn_set_tls_native_handle(conn, session_.get());
@@ -366,6 +377,14 @@ void Connection::read(const UdpSocket::Datagram& datagram, std::uint64_t now_ns)
     end_by_peer();
   else if (error != 0)
     fail_with(error);
+  else if (is_ready_ && ngtcp2_conn_is_server(conn_.get()) != 0)
+    end_session();
+}
+
+/// A server's is of no use once its handshake is done: what it keeps is some 10 KB.
+void Connection::end_session() noexcept {
+  ngtcp2_conn_set_tls_native_handle(conn_.get(), nullptr);
+  session_.reset();
 }
 
 void Connection::expire(std::uint64_t now_ns) {
@@ -408,7 +427,8 @@ void Connection::fail_with(int error) {
 }
 
 std::string Connection::tls_failure() const {
-  const unsigned status = gnutls_session_get_verify_cert_status(session_.get());
+  const unsigned status =
+      session_ == nullptr ? 0 : gnutls_session_get_verify_cert_status(session_.get());
   // All ones: nothing was verified (gnutls_session_get_verify_cert_status).
   if (status != 0 && status != ~0U)
     return "the other side's certificate: " + verification_text(status);
@@ -625,8 +645,7 @@ std::size_t Connection::write_packet(ngtcp2_path_storage& path, std::span<std::u
       at->second.sent += bytes;
       at->second.has_sent_fin = ends && bytes == offered;
       // The others have their turn: a long list keeps no revoke waiting.
-      pending_.push_back(pending_.front());
-      pending_.pop_front();
+      pending_.splice(pending_.end(), pending_, pending_.begin());
     }
     if (written >= 0) return static_cast<std::size_t>(written);
     if (written == NGTCP2_ERR_WRITE_MORE) continue;

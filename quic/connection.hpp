@@ -11,8 +11,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -121,17 +121,17 @@ class Connection {
   [[nodiscard]] std::size_t unread_answer_bytes() const noexcept { return answer_bytes_; }
   /// Something waits to be sent, for a stream's turn or the other side's leave.
   [[nodiscard]] bool has_unsent() const noexcept { return !pending_.empty(); }
-  /// Of the verified other side.
+  /// Of the verified other side, for who is told by Events::ready that it is.
   [[nodiscard]] Result<Peer> peer() const { return peer_of(session_.get()); }
 
  private:
   struct Stream {
     wire::FrameReader in;
-    std::deque<wire::FrameBytes> out;  // kept until it is acknowledged: ngtcp2 copies nothing
-    std::uint64_t out_begin = 0;       // the offset of out's first byte
-    std::uint64_t out_end = 0;         // behind its last one
-    std::uint64_t sent = 0;            // up to here it was handed to ngtcp2
-    bool is_last = false;              // a FIN follows what is in out
+    std::list<wire::FrameBytes> out;  // kept until it is acknowledged: ngtcp2 copies nothing
+    std::uint64_t out_begin = 0;      // the offset of out's first byte
+    std::uint64_t out_end = 0;        // behind its last one
+    std::uint64_t sent = 0;           // up to here it was handed to ngtcp2
+    bool is_last = false;             // a FIN follows what is in out
     bool has_sent_fin = false;
     bool is_blocked = false;  // by the other side's window
     bool is_pending = false;
@@ -162,6 +162,7 @@ class Connection {
   void queue(StreamId id, Stream& stream);
   void send_waiting_notices();
   void be_verified();
+  void end_session() noexcept;
   [[nodiscard]] std::string objection_to_server() const;
   void drop_unsent(StreamId id, Stream& stream);
   /// Bytes of that stream's came to what is not acknowledged, or left it.
@@ -190,8 +191,8 @@ class Connection {
   std::unique_ptr<ngtcp2_conn, FreeConn> conn_;
 
   std::map<StreamId, Stream> streams_;
-  std::deque<StreamId> pending_;          // of those, who may have something to send, in turns
-  std::deque<wire::FrameBytes> notices_;  // that no stream is free for
+  std::list<StreamId> pending_;          // of those, who may have something to send, in turns
+  std::list<wire::FrameBytes> notices_;  // that no stream is free for
   std::size_t unread_bytes_ = 0;
   std::size_t answer_bytes_ = 0;  // of those, on streams that have requests
   std::size_t half_bytes_ = 0;    // of frames that are not whole

@@ -237,7 +237,8 @@ Result<std::array<std::byte, 32>> Credentials::secret(const std::string& label) 
 
 Result<Peer> peer_of(gnutls_session_t session) {
   unsigned count = 0;
-  const gnutls_datum_t* chain = gnutls_certificate_get_peers(session, &count);
+  const gnutls_datum_t* chain =
+      session == nullptr ? nullptr : gnutls_certificate_get_peers(session, &count);
   if (chain == nullptr || count == 0) return fail(Errc::Malformed, "it has shown no certificate");
   PORTCULLIS_TRY_ASSIGN(const auto certificate, import_certificate(chain[0]));
   Peer peer;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -79,7 +80,7 @@ class QuicPort : public Port {
     std::string host;
     std::set<quic::Cid> ids;
     std::multimap<Question, quic::StreamId> asked;  // in the order they came
-    std::deque<Unheard> unheard;
+    std::list<Unheard> unheard;
     std::size_t unheard_bytes = 0;
     std::uint64_t timer_ns = UINT64_MAX;  // its account in timers_
     std::uint64_t ends_by_ns = 0;         // hung up on: when it has read, or then
@@ -144,6 +145,7 @@ class QuicPort : public Port {
   std::array<std::byte, 32> retry_secret_{};
   UniqueFd epoll_;
   UniqueFd timer_;
+  std::uint64_t armed_ns_ = 0;  // when it goes off; UINT64_MAX: never
   UdpSocket socket_;
   std::map<ConnectionId, Client> clients_;
   std::unordered_map<quic::Cid, ConnectionId> by_cid_;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// post-cost DEVICE WAY COUNT: COUNT RDMA WRITEs of 64 inline bytes over an InfiniBand port to
-// itself, posted one at a time, and their completions polled when they have come. Run under
-// callgrind, which collects inside portcullis_cost_post and portcullis_cost_poll;
-// tests/vm/scenarios/post_cost.py reads what it counts. WAY is ours (by DevX), or post-send or wr
-// of libibverbs.
+// post-cost DEVICE WAY COUNT: COUNT RDMA WRITEs of 64 inline bytes over a port to itself, posted
+// one at a time, and their completions polled when they have come. Run under callgrind, which
+// collects inside portcullis_cost_post and portcullis_cost_poll; tests/vm/scenarios/post_cost.py
+// reads what it counts. WAY is ours (by DevX), or post-send or wr of libibverbs.
 #include <fmt/format.h>
 #include <infiniband/verbs.h>
 
@@ -22,12 +21,12 @@
 #include <thread>
 #include <vector>
 
+#include "attach/port.hpp"
 #include "base/clock.hpp"
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "devx/function.hpp"
 #include "devx/libmlx5.hpp"
-#include "pmd/infiniband_port.hpp"
 #include "pmd/memory_key.hpp"
 #include "pmd/queue_pair.hpp"
 
@@ -105,7 +104,7 @@ std::array<std::byte, kLine> line;
 
 namespace {
 
-Result<Ours> make(const pmd::Context& context, std::uint16_t lid) {
+Result<Ours> make(const pmd::Context& context, const pmd::RocePath& path) {
   constexpr pmd::Access kAccess{.local_write = true, .remote_write = true};
   PORTCULLIS_TRY_ASSIGN(auto pd, pmd::ProtectionDomain::create(context));
   PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogEntries));
@@ -115,7 +114,7 @@ Result<Ours> make(const pmd::Context& context, std::uint16_t lid) {
                                       context, pd, pmd::MemoryRange::zero_based(memory), kAccess));
   PORTCULLIS_TRY(qp.to_init(kAccess));
   pmd::RtrAttributes rtr;
-  rtr.path.remote_lid = lid;
+  rtr.path = path;
   rtr.remote_qpn = qp.number();
   PORTCULLIS_TRY(qp.to_rtr(rtr));
   PORTCULLIS_TRY(qp.to_rts({.timeout = kTimeout, .retry_count = 7}));
@@ -173,6 +172,11 @@ Result<void> connect(Verbs& verbs) {
   to.dest_qp_num = verbs.qp->qp_num;
   to.ah_attr.dlid = port.lid;
   to.ah_attr.port_num = 1;
+  if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {  // RoCE goes by GIDs alone
+    to.ah_attr.is_global = 1;
+    if (const int error = ibv_query_gid(verbs.context, 1, 0, &to.ah_attr.grh.dgid); error != 0)
+      return tl::unexpected<Error>(failed("GID", error));
+  }
   constexpr int kToRtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                          IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   if (const int error = ibv_modify_qp(verbs.qp, &to, kToRtr); error != 0)
@@ -210,8 +214,8 @@ Result<void> measure_ours(const std::string& device, std::uint64_t count) {
   PORTCULLIS_TRY_ASSIGN(auto provider, devx::open_libmlx5(device));
   devx::KeptNic nic(std::move(provider), device);
   PORTCULLIS_TRY_ASSIGN(const auto function, devx::Function::open(nic, nic.device()));
-  PORTCULLIS_TRY_ASSIGN(const auto port, pmd::query_infiniband_port(*function->context().commands));
-  PORTCULLIS_TRY_ASSIGN(Ours ours, make(function->context(), port.lid));
+  PORTCULLIS_TRY_ASSIGN(const auto port, attach::Port::create(function->context(), {}));
+  PORTCULLIS_TRY_ASSIGN(Ours ours, make(function->context(), port.path()));
   return measure(ours, count);
 }
 

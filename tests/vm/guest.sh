@@ -282,8 +282,8 @@ across() {
     on_host ip $family route add "$3" dev "$2" table "$4"
 }
 
-# comes_up INDEX: a port of $port_type, which scenarios for both types set. One of InfiniBand comes up
-# by itself, one of Ethernet with the interface on it.
+# comes_up INDEX: a port of $port_type, which scenarios for both types set. One of InfiniBand comes
+# up by itself, one of Ethernet with the interface on it.
 comes_up() { test "$port_type" = ib || interface "$1" "hca$1" "192.0.2.$(($1 + 1))"; }
 
 # two_interfaces: hca0 with 192.0.2.1 and hca1 with 192.0.2.2, of two functions, and one wire.

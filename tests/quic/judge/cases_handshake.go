@@ -8,7 +8,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"os"
+	"reflect"
 	"sync"
+	"unsafe"
 
 	quic "github.com/lucas-clemente/quic-go"
 )
@@ -35,6 +37,9 @@ var handshakeCases = []testCase{
 	{"ServerOfAnotherAuthority_IsNotBelieved", serverNotBelieved},
 	{"ServerAskedForByAnotherName_IsNotBelieved", serverOfAnotherName},
 	{"MoreConnectionsThanATenantMay_AreClosedWith1", tooMany},
+	{"KeyUpdateByTLS_IsAnUnexpectedMessage", afterHandshake([]byte{24, 0, 0, 1, 0})},
+	{"TLSBehindTheHandshake_IsAnUnexpectedMessage", afterHandshake([]byte{11, 0, 0, 1, 0, 0})},
+	{"HalfAMessageOfTLSBehindTheHandshake_IsAnUnexpectedMessage", afterHandshake([]byte{24})},
 }
 
 func (j *judge) isTurnedAway(p *peer, err error) {
@@ -167,4 +172,34 @@ func tooMany(j *judge) {
 	j.must(err, "to connect")
 	p.closedWith(closeNotAllowed)
 	j.connect(wishes{}).ask(opStatus, numbers(0))
+}
+
+// hidden is a member of quic-go's own that it shows to nobody.
+func hidden(of reflect.Value, name string) reflect.Value {
+	member := of.Elem().FieldByName(name)
+	return reflect.NewAt(member.Type(), unsafe.Pointer(member.UnsafeAddr())).Elem()
+}
+
+// afterHandshake has a client send these bytes in CRYPTO frames under its keys of 1-RTT, for which
+// quic-go has no call: a KeyUpdate among them is an error 0x010a by RFC 9001, 6.
+func afterHandshake(message []byte) func(*judge) {
+	const unexpectedMessage = 0x100 + 10
+	return func(j *judge) {
+		p := j.connect(wishes{})
+		conn := reflect.ValueOf(p.conn)
+		stream := hidden(hidden(conn, "cryptoStreamManager"), "handshakeStream").Elem()
+		stream.MethodByName("Write").Call([]reflect.Value{reflect.ValueOf(message)})
+		pop := stream.MethodByName("PopCryptoFrame")
+		most := reflect.ValueOf(1000).Convert(pop.Type().In(0))
+		frame := pop.Call([]reflect.Value{most})[0]
+		frame.Elem().FieldByName("Offset").SetInt(0)
+		hidden(conn, "framer").Elem().MethodByName("QueueControlFrame").Call([]reflect.Value{frame})
+		p.call(opStatus, numbers(0)) // its packet takes the frame along
+		why := p.end()
+		j.note("ended: %v", why)
+		var transport *quic.TransportError
+		j.want(errors.As(why, &transport) && transport.Remote, "it ended otherwise: %v", why)
+		j.equal(uint64(transport.ErrorCode), uint64(unexpectedMessage), "the code of the end")
+		j.connect(wishes{}).ask(opStatus, numbers(0))
+	}
 }

@@ -10,5 +10,5 @@ SCENARIO = replace(
     summary="leases by DevX on Ethernet ports whose owner, driver or device goes",
     variables={"port_type": "eth"},
     servers=[["--behaviour", "eth-offloads", "--trace", "{results}/healthy.trace"],
-             ["--behaviour", "eth-offloads,internal-error=7", "--mac", "02:50:43:00:00:02"]],
+             ["--behaviour", "eth-offloads+internal-error=7", "--mac", "02:50:43:00:00:02"]],
     is_long=True)
