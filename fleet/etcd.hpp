@@ -57,6 +57,9 @@ class Etcd {
   /// The newest that a linearizable answer has told of.
   [[nodiscard]] std::uint64_t revision() const noexcept { return revision_; }
 
+  /// Nothing is asked for beyond that time of Clock::wall(). Any thread may say so.
+  void end_by(std::uint64_t until_ns) noexcept { transport_->end_by(until_ns); }
+
   /// The last request has reached an endpoint, for all that is known: it may have been done,
   /// whatever came of it.
   [[nodiscard]] bool may_have_happened() const noexcept { return has_sent_; }

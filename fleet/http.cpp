@@ -155,11 +155,13 @@ void Http::run() {
 
 Result<Http::Response> Http::post(const Request& request, std::uint64_t deadline_ms) {
   const Clock clock = Clock::wall();
-  const std::uint64_t until_ns = clock.now_ns() + deadline_ms * kNsPerMs;
+  const std::uint64_t most_ns = clock.now_ns() + deadline_ms * kNsPerMs;
   has_sent_ = false;
+  if (clock.now_ns() >= end_by_ns_) return fail(Errc::Timeout, "its time is over");
   PORTCULLIS_TRY_ASSIGN(auto transfer, start(request, std::max<std::uint64_t>(deadline_ms, 1)));
   for (run(); !transfer->ended; run()) {
     const std::uint64_t now_ns = clock.now_ns();
+    const std::uint64_t until_ns = std::min<std::uint64_t>(most_ns, end_by_ns_);
     if (now_ns >= until_ns) transfer->ended = CURLE_OPERATION_TIMEDOUT;  // and libcurl missed it
     if (transfer->ended) break;
     const auto left_ms = static_cast<int>((until_ns - now_ns) / kNsPerMs + 1);
@@ -171,6 +173,11 @@ Result<Http::Response> Http::post(const Request& request, std::uint64_t deadline
   has_sent_ = transfer->has_sent();
   drop(transfer);
   return response;
+}
+
+void Http::end_by(std::uint64_t until_ns) noexcept {
+  end_by_ns_ = until_ns;
+  (void)curl_multi_wakeup(multi_.get());  // post() may wait with another end before it
 }
 
 Result<void> Http::open_stream(const Request& request) {

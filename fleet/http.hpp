@@ -5,6 +5,7 @@
 
 #include <curl/curl.h>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -32,6 +33,7 @@ class Http final : public Transport {
   ~Http() override;
 
   [[nodiscard]] Result<Response> post(const Request& request, std::uint64_t deadline_ms) override;
+  void end_by(std::uint64_t until_ns) noexcept override;
   [[nodiscard]] bool has_sent() const noexcept override { return has_sent_; }
   [[nodiscard]] Result<void> open_stream(const Request& request) override;
   void close_stream() noexcept override;
@@ -55,6 +57,7 @@ class Http final : public Transport {
   std::unique_ptr<CURLM, CloseMulti> multi_;
   std::unique_ptr<Transfer> stream_;
   bool has_sent_ = false;
+  std::atomic<std::uint64_t> end_by_ns_{UINT64_MAX};
 };
 
 }  // namespace portcullis::fleet

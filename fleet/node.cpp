@@ -391,7 +391,7 @@ void Node::leave(const Error& why) {
 void Node::say(const Error& why) {
   // An etcd that goes is refused, silent and without a leader in turn, which is all one.
   const Errc kind = why.code == Errc::Timeout ? Errc::System : why.code;
-  if (std::exchange(said_, kind) == kind || !listener_.log) return;
+  if (std::exchange(said_, kind) == kind || !listener_.log || ends_soon_) return;
   listener_.log(fmt::format("no session with etcd, nothing is granted: {}", why.text));
 }
 
@@ -480,7 +480,15 @@ void Node::write_offer() {
   if (written && !written->has_succeeded) due_ns_ = now_ns();
 }
 
+void Node::end_soon() noexcept {
+  constexpr std::uint64_t kJoinedMs = 3'000;
+  constexpr std::uint64_t kElseMs = 300;  // for a session that it may have got meanwhile
+  ends_soon_ = true;
+  etcd_->end_by(Clock::wall().now_ns() + (has_joined_ ? kJoinedMs : kElseMs) * kNsPerMs);
+}
+
 void Node::end(bool holds_nothing) {
+  if (!has_joined_ && lease_ != 0) (void)etcd_->revoke_lease(lease_);
   if (!has_joined_) return;
   const Put member{.key = member_key(options_.name),  // whatever it is now
                    .value = json_of(Member{.node = memory_.node(), .has_ended = true})};

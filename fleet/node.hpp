@@ -14,6 +14,7 @@
 // written again; a store that has lost the newest was put back, and is not believed any more.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -79,6 +80,9 @@ class Node {
   void want(const ShareWanted& wanted) { shares_.want(wanted); }
   /// What is left here, for whoever looks for a node. Told once in some seconds.
   void offer(const Amount& left);
+  /// It is to end: a try to join is given up, and etcd has some seconds for what is asked of it
+  /// from now on. Another thread may say so.
+  void end_soon() noexcept;
   /// The session ends now. `holds_nothing`: every lease that there was is TornDown.
   void end(bool holds_nothing);
 
@@ -137,7 +141,8 @@ class Node {
   NodeListener listener_;
   std::unique_ptr<Etcd> etcd_;
   Clock clock_;
-  bool has_joined_ = false;
+  std::atomic<bool> has_joined_{false};
+  std::atomic<bool> ends_soon_{false};
   bool is_watching_ = false;
   std::uint64_t lease_ = 0;             // of the session, or of one that may still be there
   std::uint64_t session_revision_ = 0;  // that made the session's key

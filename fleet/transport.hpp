@@ -33,6 +33,8 @@ class Transport {
   /// Timeout when the whole answer is not here by then; System for what keeps it from being asked.
   [[nodiscard]] virtual Result<Response> post(const Request& request,
                                               std::uint64_t deadline_ms) = 0;
+  /// No post() goes on beyond that time of Clock::wall(), nor begins. Any thread may say so.
+  virtual void end_by(std::uint64_t /*until_ns*/) noexcept {}
   /// Whether any of the last post() may have left, so that it may have been done.
   [[nodiscard]] virtual bool has_sent() const noexcept { return true; }
   /// In the place of the stream that there was.

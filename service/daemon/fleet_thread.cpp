@@ -77,6 +77,7 @@ void FleetThread::stop(bool holds_nothing) {
   if (!thread_.joinable()) return;
   holds_nothing_ = holds_nothing;
   stop_ = true;
+  node_->end_soon();
   inbox_.wake();
   thread_.join();
 }

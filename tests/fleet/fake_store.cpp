@@ -62,6 +62,7 @@ std::uint64_t FakeStore::put(const std::string& key, const std::string& value) {
   const std::lock_guard<std::recursive_mutex> one(lock_);
   Entry& entry = entries_[key];
   entry.value = value;
+  entry.lease.clear();  // a put without one takes the key from it (etcd's PutRequest.lease)
   entry.mod_revision = ++revision_;
   if (entry.create_revision == 0) entry.create_revision = revision_;
   return revision_;
@@ -189,7 +190,9 @@ FakeGateway::Answer FakeStore::answer_lease(const FakeGateway::Asked& asked) {
     if (leases_.contains(body.at("ID"))) answer["TTL"] = "10";  // of one that is over it says none
     return {.body = json{{"result", answer}}.dump()};
   }
-  leases_.erase(body.at("ID"));
+  const std::string ended = body.at("ID");
+  leases_.erase(ended);
+  std::erase_if(entries_, [&](const auto& each) { return each.second.lease == ended; });
   return {.body = answer.dump()};
 }
 

@@ -118,6 +118,28 @@ TEST_F(NodeTest, ShareOfASessionThatHasEnded_IsNotReliedOnInTheNext) {
   EXPECT_EQ(stored ? read_share(stored->value)->taken.leases : 0U, 0U);
 }
 
+/// etcd has its session, and it does not know.
+TEST_F(NodeTest, NodeThatEndsWhileItJoins_LeavesNoSession) {
+  store.next_write(FakeStore::Fate::Unanswered);
+  node->work(wake.get());
+  ASSERT_FALSE(lives);
+  ASSERT_TRUE(store.get(session_key("a")));
+
+  node->end(true);
+  EXPECT_FALSE(store.get(session_key("a")));
+}
+
+TEST_F(NodeTest, NodeThatIsToEnd_SaysNothingOfWhatItAskedForInVain) {
+  std::vector<std::string> lines;
+  log = [&](std::string_view line) { lines.emplace_back(line); };
+  store.next_write(FakeStore::Fate::Unanswered);
+  node->end_soon();
+  node->work(wake.get());
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(lines, testing::IsEmpty());
+}
+
 TEST_F(NodeTest, NameThatEtcdHasNoMore_ItDoesNotJoinAgain) {
   pass(1);
   ASSERT_TRUE(lives);
