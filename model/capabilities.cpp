@@ -178,13 +178,15 @@ void offer_domain(const prm::View<prm::flow_table_prop_layout>& domain) {
   std::ranges::copy(fields.all(), domain.bytes<"ft_field_bitmask_support">().begin());
 }
 
-prm::Buffer<prm::flow_table_nic_cap> offered_flow_tables(bool no_bth_opcode) {
+prm::Buffer<prm::flow_table_nic_cap> offered_flow_tables(PortType port_type, bool no_bth_opcode) {
   using Domain = prm::View<prm::flow_table_prop_layout>;
   prm::Buffer<prm::flow_table_nic_cap> c;
   offer_domain(Domain::at(c.bytes<"flow_table_properties_nic_receive">()));
   const auto rdma = Domain::at(c.bytes<"flow_table_properties_nic_receive_rdma">());
   offer_domain(rdma);
   rdma.set<"table_miss_action_domain", 1>();
+  if (port_type == PortType::Ethernet)
+    offer_domain(Domain::at(c.bytes<"flow_table_properties_nic_transmit">()));
   if (!no_bth_opcode) c.set<"ft_field_support_2_nic_receive_rdma.bth_opcode", 1>();
   return c;
 }
@@ -272,7 +274,7 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
     : virtual_function_(virtual_function),
       general_max_(offered_general(port_type)),
       roce_max_(offered_roce(port_type)),
-      flow_tables_(offered_flow_tables(behaviours.no_bth_opcode)),
+      flow_tables_(offered_flow_tables(port_type, behaviours.no_bth_opcode)),
       ethernet_(offered_frames(behaviours.eth_offloads && port_type == PortType::Ethernet)),
       ipoib_(offered_frames(behaviours.eth_offloads && port_type == PortType::InfiniBand)) {
   // No tags on InfiniBand.

@@ -31,6 +31,9 @@ class FrameOutlet {
                                        std::uint8_t /*priority*/) const {
     return false;
   }
+  /// Flow tables of what is sent let `frame` go; asked once of each, since they count. A frame that
+  /// they do not let go is over.
+  [[nodiscard]] virtual bool lets_out(std::span<const std::byte> /*frame*/) { return true; }
   /// The first `length` bytes of what next() gave go out, from a TIS of this transport domain.
   virtual void send(std::size_t length, std::uint32_t domain) = 0;
   /// It goes out as a packet of its own; next() must have given room. False: its queue pair or its

@@ -276,9 +276,11 @@ SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work
     std::ranges::fill(room.subspan(length, padded - length), std::byte{0});
     const std::uint8_t priority = priority_of_tis(sq);
     if (outlet_->is_paused(room.first(padded), priority)) return Step::NoRoom;
-    deps_.counters->count_sent(room.first(padded),
-                               priority_of(room.first(padded), *deps_.port, priority));
-    outlet_->send(padded, sq.domain);
+    if (outlet_->lets_out(room.first(padded))) {
+      deps_.counters->count_sent(room.first(padded),
+                                 priority_of(room.first(padded), *deps_.port, priority));
+      outlet_->send(padded, sq.domain);
+    }
   }
   return go_on(number, sq, part);
 }

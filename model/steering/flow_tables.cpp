@@ -50,10 +50,6 @@ std::optional<FlowKey> read_key(std::span<const std::byte, prm::fte_match_param:
   return key;
 }
 
-bool is_domain(FlowTableType type) noexcept {
-  return type == FlowTableType::NIC_RX || type == FlowTableType::RDMA_RX;
-}
-
 constexpr std::size_t kLongestList =
     FlowTables::kMaxDestinations * prm::dest_format_struct::bytes + prm::flow_counter_list::bytes;
 constexpr std::size_t kLastNameBytes = 4;
@@ -61,6 +57,19 @@ constexpr std::size_t kLastNameBytes = 4;
 constexpr std::uint32_t bit(prm::ModifyFte field) noexcept { return 1U << prm::number(field); }
 
 }  // namespace
+
+/// An InfiniBand port has no frames for NIC_TX, and Linux gives it no root without a queue pair
+/// (mlx5_cmd_update_root_ft of mlx5/core/fs_cmd.c).
+bool FlowTables::is_domain(FlowTableType type) const noexcept {
+  return type == FlowTableType::NIC_RX || type == FlowTableType::RDMA_RX ||
+         (type == FlowTableType::NIC_TX && deps_.port_type == PortType::Ethernet);
+}
+
+/// Of a type that is a domain.
+std::optional<std::uint32_t>& FlowTables::root_of(FlowTableType type) noexcept {
+  if (type == FlowTableType::NIC_TX) return send_root_;
+  return type == FlowTableType::NIC_RX ? nic_root_ : rdma_root_;
+}
 
 FlowTables::Table* FlowTables::find(FlowTableType type, std::uint32_t id) noexcept {
   const auto found = tables_.find(id);
@@ -148,8 +157,7 @@ Verdict FlowTables::destroy_table(FlowTableType type, std::uint32_t id) {
     return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
   // A root may go: without a next table Linux destroys it and sends no SET_FLOW_TABLE_ROOT
   // (update_root_ft_destroy of mlx5/core/fs_core.c).
-  if (nic_root_ == id) nic_root_.reset();
-  if (rdma_root_ == id) rdma_root_.reset();
+  if (auto& root = root_of(type); root == id) root.reset();
   std::erase_if(underlay_roots_, [id](const auto& root) { return root.second.table == id; });
   tables_.erase(id);
   table_ids_.give_back(id);
@@ -397,7 +405,11 @@ Verdict FlowTables::set_root(prm::ConstView<prm::set_flow_table_root_in> in) {
     if (type != FlowTableType::NIC_RX) return refuse(CommandStatus::BAD_PARAM_ERR, kUnderlay);
     return set_underlay_root(in.get<"underlay_qpn">(), id, disconnect);
   }
-  auto& root = type == FlowTableType::NIC_RX ? nic_root_ : rdma_root_;
+  // Linux asks for reset_root_to_default first, which is not offered
+  // (mlx5_fs_cmd_set_tx_flow_table_root of mlx5/core/fs_cmd.c).
+  if (disconnect && type == FlowTableType::NIC_TX)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
+  auto& root = root_of(type);
   if (disconnect)
     root.reset();
   else
@@ -440,6 +452,7 @@ void FlowTables::clear() {
   underlay_roots_.clear();
   nic_root_.reset();
   rdma_root_.reset();
+  send_root_.reset();
   table_ids_.clear();
   group_ids_.clear();
   counters.clear();

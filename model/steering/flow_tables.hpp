@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Flow steering: tables, groups, entries and flow counters as commands make them, the root of each
-// domain, and what becomes of a frame. Two domains, in the order in which a frame meets them:
+// domain, and what becomes of a frame. Three domains, in the order in which a frame meets them:
 //
+//   NIC_TX   what send queues send on an Ethernet port. Packets of queue pairs do not come there:
+//            Linux leads them from RDMA_TX to it where a card has a capability for that
+//            (MLX5_FT_NIC_TX_RDMA_2_NIC_TX, mlx5_ipsec_device_caps of en_accel/ipsec_offload.c)
 //   NIC_RX   every Ethernet frame; RoCE frames only with nic-rx-bypassed-for-roce=off
 //   RDMA_RX  RoCE frames, requests and answers alike, only with behaviour rdma-rx-in-path
 //
@@ -86,7 +89,10 @@ class FlowTables {
   Verdict delete_entry(prm::ConstView<prm::delete_fte_in> in);
   Verdict set_root(prm::ConstView<prm::set_flow_table_root_in> in);
 
-  /// Some frame may meet a table. While it does not hold, nothing below needs to be asked.
+  /// A frame of a send queue, whole as it would go out: false when NIC_TX drops it.
+  [[nodiscard]] bool lets_out(std::span<const std::byte> frame);
+  /// Some frame that comes may meet a table. While it does not hold, nothing below needs to be
+  /// asked.
   [[nodiscard]] bool engaged() const noexcept { return engaged_; }
   /// A RoCE frame of a port with RoCE on, or one of an InfiniBand link, for `qpn`; `hot` is whether
   /// that QP has received since it connected.
@@ -157,6 +163,8 @@ class FlowTables {
   [[nodiscard]] Verdict read_counters(std::uint32_t count, std::span<const std::byte> list,
                                       Entry& entry) const;
   Verdict modify_entry(Table& table, std::uint32_t index, std::uint32_t mask, Entry&& wanted);
+  [[nodiscard]] bool is_domain(prm::FlowTableType type) const noexcept;
+  [[nodiscard]] std::optional<std::uint32_t>& root_of(prm::FlowTableType type) noexcept;
   Verdict set_underlay_root(std::uint32_t qpn, std::uint32_t table, bool disconnect);
   void learn_engaged() noexcept;
   [[nodiscard]] static FlowDecision decide(Walk walk) noexcept;
@@ -168,6 +176,7 @@ class FlowTables {
   bool engaged_ = false;
   std::optional<std::uint32_t> nic_root_;
   std::optional<std::uint32_t> rdma_root_;
+  std::optional<std::uint32_t> send_root_;                          // NIC_TX
   std::unordered_map<std::uint32_t, UnderlayRoot> underlay_roots_;  // by QPN
   std::unordered_map<std::uint32_t, Table> tables_;
   IdAllocator table_ids_{1, 1U << kLogMaxTables};

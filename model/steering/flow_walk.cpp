@@ -93,6 +93,13 @@ FlowDecision FlowTables::admit_datagram(std::span<const std::byte> frame, std::u
   return decide(walk(root->second.table, key, frame.size(), /*underlay=*/true));
 }
 
+bool FlowTables::lets_out(std::span<const std::byte> frame) {
+  if (!send_root_) return true;
+  const Walk walked =
+      walk(*send_root_, flow_key(frame, deps_.port_type), frame.size(), /*underlay=*/false);
+  return walked.end != End::Drop;
+}
+
 FlowDecision FlowTables::classify(std::span<const std::byte> frame) {
   if (!nic_root_) return {};
   return decide(

@@ -109,6 +109,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   }
   [[nodiscard]] bool is_paused(std::span<const std::byte> frame,
                                std::uint8_t priority) const override;
+  [[nodiscard]] bool lets_out(std::span<const std::byte> frame) override;
   void hear(std::span<const std::byte> frame);
   static void go_on(void* state, std::uint64_t argument);
   bool send_datagram(const UnderlayDatagram& datagram) override;
@@ -181,6 +182,14 @@ std::span<std::byte> Transport::State::next() {
 
 bool Transport::State::is_paused(std::span<const std::byte> frame, std::uint8_t priority) const {
   return pauses->is_paused(priority_of(frame, *engine.deps.port, priority)) && !owns(frame);
+}
+
+bool Transport::State::lets_out(std::span<const std::byte> frame) {
+  const TransportDeps& deps = engine.deps;
+  if (deps.flows->lets_out(frame)) return true;
+  ++deps.counters->frames_steered_away;
+  ++deps.counters->frames_dropped;
+  return false;
 }
 
 bool Transport::State::say(const PauseFrame& frame) {

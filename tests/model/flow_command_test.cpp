@@ -90,6 +90,81 @@ TEST_F(FlowCommands, CapabilityPage_OffersBothDomains) {
   EXPECT_EQ(page.get<"flow_table_properties_nic_receive_rdma.ft_field_support.bth_dst_qp">(), 1U);
 }
 
+/// FS_CHAINING_CAPS_EGRESS of mlx5/core/fs_core.c: without these Linux has no place for a rule.
+TEST_F(FlowCommands, CapabilityPageOfEthernet_OffersWhatLinuxChainsEgressTablesBy) {
+  const Answer answer = capabilities();
+  const auto page = prm::ConstView<prm::flow_table_nic_cap>::at(
+      answer.as<prm::query_hca_cap_out>().bytes<"capability">());
+  const auto sent = prm::ConstView<prm::flow_table_prop_layout>::at(
+      page.bytes<"flow_table_properties_nic_transmit">());
+  EXPECT_EQ(sent.get<"ft_support">(), 1U);
+  EXPECT_EQ(sent.get<"flow_modify_en">(), 1U);
+  EXPECT_EQ(sent.get<"modify_root">(), 1U);
+  EXPECT_EQ(sent.get<"identified_miss_table_mode">(), 1U);
+  EXPECT_EQ(sent.get<"flow_table_modify">(), 1U);
+  EXPECT_GT(sent.get<"log_max_ft_size">(), 0U);
+  EXPECT_EQ(sent.get<"sw_owner">() + sent.get<"sw_owner_v2">() + sent.get<"reformat">() +
+                sent.get<"ipsec_encrypt">() + sent.get<"macsec_encrypt">() +
+                sent.get<"max_modify_header_actions">(),
+            0U);
+}
+
+TEST_F(FlowCommands, TablesOfWhatIsSent_AreNotOfferedOnInfiniBand) {
+  start({}, "instant", PortType::InfiniBand);
+  const Answer answer = capabilities();
+  const auto page = prm::ConstView<prm::flow_table_nic_cap>::at(
+      answer.as<prm::query_hca_cap_out>().bytes<"capability">());
+  EXPECT_EQ(page.get<"flow_table_properties_nic_transmit.ft_support">(), 0U);
+  EXPECT_EQ(create_table(FlowTableType::NIC_TX).status, CommandStatus::BAD_PARAM_ERR);
+  EXPECT_EQ(root(root_command({FlowTableType::NIC_TX, 1})).status, CommandStatus::BAD_PARAM_ERR);
+}
+
+/// As mlx5_ib has Linux make them: a table of one priority, a rule, and a table of a higher
+/// priority that becomes the root.
+TEST_F(FlowCommands, TablesOfWhatIsSent_AreChainedAndGoneAgain) {
+  const Place second = table(FlowTableType::NIC_TX, 1);
+  ASSERT_TRUE(root(root_command(second)).ok());
+  const std::uint32_t id = group(second);
+  EXPECT_TRUE(set(entry_command(second, id, 3, kWriteOnly)).ok());
+  const Place first = table(FlowTableType::NIC_TX);
+  auto chain = command<prm::modify_flow_table_in>(prm::Opcode::MODIFY_FLOW_TABLE);
+  chain.put<"table_type">(first.type).put<"table_id">(first.table);
+  chain.put<"modify_field_select">(prm::ModifyFlowTable::MISS_TABLE_ID);
+  chain.put<"flow_table_context.table_miss_action">(prm::FlowTableMiss::FWD);
+  chain.put<"flow_table_context.table_miss_id">(second.table);
+  EXPECT_TRUE(driver_->run<prm::modify_flow_table_out>(chain).ok());
+  EXPECT_TRUE(root(root_command(first)).ok());
+  EXPECT_TRUE(remove(second, 3).ok());
+  EXPECT_TRUE(destroy_group(second, id).ok());
+  EXPECT_EQ(destroy(second).status, CommandStatus::BAD_RES_STATE_ERR);  // `first` leads there
+  EXPECT_TRUE(destroy(first).ok());
+  EXPECT_TRUE(destroy(second).ok());
+  EXPECT_EQ(driver_->model().census().objects(), 0U);
+}
+
+TEST_F(FlowCommands, RootOfWhatIsSent_IsReplacedAndNotTakenAway) {
+  const Place place = table(FlowTableType::NIC_TX);
+  ASSERT_TRUE(root(root_command(place)).ok());
+  EXPECT_EQ(root(root_command(place, prm::FlowTableRootOpMod::DISCONNECT)).status,
+            CommandStatus::BAD_PARAM_ERR);
+  EXPECT_TRUE(root(root_command(table(FlowTableType::NIC_TX))).ok());
+  EXPECT_EQ(root(root_command(place, prm::FlowTableRootOpMod::SET, 0x40)).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(FlowCommands, EntryOfWhatIsSent_ForwardsToTablesOfItsTypeAlone) {
+  const Place place = table(FlowTableType::NIC_TX);
+  const Place above = table(FlowTableType::NIC_TX, 1);
+  const Place received = table(FlowTableType::NIC_RX, 1);
+  const auto in = forwarding(entry_command(place, group(place), 0, kWriteOnly));
+  using prm::FlowDestination;
+  EXPECT_TRUE(set(in, destination(FlowDestination::FLOW_TABLE, above.table)).ok());
+  EXPECT_EQ(set(in, destination(FlowDestination::FLOW_TABLE, received.table)).status,
+            CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(set(in, destination(FlowDestination::TIR, 1)).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(set(in, destination(FlowDestination::VPORT, 0)).status, CommandStatus::BAD_PARAM_ERR);
+}
+
 TEST_F(FlowCommands, TableGroupEntryRoot_AreMadeAndGoneAgain) {
   const Place place = table();
   const std::uint32_t id = group(place);

@@ -216,6 +216,70 @@ TEST_F(FlowWalk, Counter_CountsPacketsAndOctetsOfItsEntry) {
   EXPECT_EQ(flows.counters.find(counter)->octets, 2 * frame().size());
 }
 
+TEST_F(FlowWalk, SentFrameWithoutRoot_GoesOut) {
+  const Place place = table(FlowTableType::NIC_TX);
+  set(entry_command(place, group(place, {}), 0, {}));
+  EXPECT_TRUE(flows.lets_out(frame()));
+}
+
+TEST_F(FlowWalk, SentFrameThatAnEntryDrops_StaysHere) {
+  const Place place = install(FlowTableType::NIC_TX, {.udp_sport = 0xffff}, {.udp_sport = 0xc002});
+  EXPECT_TRUE(flows.lets_out(frame()));
+  set(entry_command(place, 1, 1, {.udp_sport = 0xc001}));
+  EXPECT_FALSE(flows.lets_out(frame()));
+}
+
+TEST_F(FlowWalk, SentFrameThatAnEntryAllows_GoesOutPastALaterDrop) {
+  const Place place = table(FlowTableType::NIC_TX);
+  const std::uint32_t id = group(place, {.udp_sport = 0xffff});
+  set(entry_command(place, id, 0, {.udp_sport = 0xc001}, FlowAction::ALLOW));
+  set(entry_command(place, group(place, {}, 4), 4, {}, FlowAction::DROP));
+  root(place);
+  EXPECT_TRUE(flows.lets_out(frame()));
+}
+
+TEST_F(FlowWalk, SentFrame_MeetsTablesThatAMissOrAnEntryLeadsTo) {
+  const Place last = table(FlowTableType::NIC_TX, 2);
+  set(entry_command(last, group(last, {}), 0, {}));
+  const Place next = table(FlowTableType::NIC_TX, 1);
+  const std::uint32_t id = group(next, {.udp_sport = 0xffff});
+  set(forwarding(entry_command(next, id, 0, {.udp_sport = 0xc001})),
+      destination(prm::FlowDestination::FLOW_TABLE, last.table));
+  root(table(FlowTableType::NIC_TX, 0, prm::FlowTableMiss::FWD, next.table));
+  EXPECT_FALSE(flows.lets_out(frame()));
+}
+
+TEST_F(FlowWalk, RootOfWhatIsSent_IsNothingForWhatComes) {
+  install(FlowTableType::NIC_TX, {}, {});
+  EXPECT_FALSE(flows.engaged());
+  EXPECT_EQ(admit(), Kind::Pass);
+  EXPECT_EQ(flows.classify(frame()).kind, Kind::Pass);
+}
+
+TEST_F(FlowWalk, RootsOfWhatComes_AreNothingForWhatIsSent) {
+  install(FlowTableType::NIC_RX, {}, {});
+  install(FlowTableType::RDMA_RX, {}, {});
+  EXPECT_TRUE(flows.lets_out(frame()));
+}
+
+TEST_F(FlowWalk, SentFrameWhoseRootWasDestroyed_GoesOut) {
+  const Place place = table(FlowTableType::NIC_TX, 0, prm::FlowTableMiss::DEF);
+  const Place drops = table(FlowTableType::NIC_TX, 1);
+  set(entry_command(drops, group(drops, {}), 0, {}));
+  root(drops);
+  EXPECT_FALSE(flows.lets_out(frame()));
+  root(place);
+  EXPECT_TRUE(flows.lets_out(frame()));
+  EXPECT_TRUE(flows.destroy_table(FlowTableType::NIC_TX, place.table).ok());
+  EXPECT_TRUE(flows.lets_out(frame()));
+}
+
+TEST_F(FlowWalk, Teardown_ForgetsTheRootOfWhatIsSent) {
+  install(FlowTableType::NIC_TX, {}, {});
+  flows.clear();
+  EXPECT_TRUE(flows.lets_out(frame()));
+}
+
 TEST_F(FlowWalk, RdmaRxNotInPath_DecidesNothing) {
   install(FlowTableType::RDMA_RX, {}, {});
   behaviours.rdma_rx_in_path = false;

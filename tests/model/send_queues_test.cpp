@@ -51,6 +51,10 @@ class Outlet final : public FrameOutlet {
   bool is_paused(std::span<const std::byte> /*frame*/, std::uint8_t priority) const override {
     return priority == paused_priority;
   }
+  bool lets_out(std::span<const std::byte> frame) override {
+    asked.emplace_back(frame.begin(), frame.end());
+    return asked.size() != stopped;
+  }
   bool send_datagram(const UnderlayDatagram& datagram) override {
     if (datagram.qpn != underlay) return false;
     --room;
@@ -59,8 +63,10 @@ class Outlet final : public FrameOutlet {
     return true;
   }
   std::uint8_t paused_priority = 0xff;  // none
-  std::uint32_t underlay = 0;           // whose datagrams go
-  std::uint32_t q_key = 0;              // of the last one
+  std::size_t stopped = 0;              // which frame stays here, from 1
+  std::vector<std::vector<std::byte>> asked;
+  std::uint32_t underlay = 0;  // whose datagrams go
+  std::uint32_t q_key = 0;     // of the last one
   std::size_t room = 1000;
   std::vector<std::vector<std::byte>> frames;
   std::vector<std::uint32_t> domains;  // of each but datagrams
@@ -448,6 +454,73 @@ TEST_F(SendQueuesTest, FrameOfAnotherPriority_GoesOn) {
   put_payload(frame);
   post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
   ring();
+  EXPECT_EQ(outlet_.frames.size(), 1U);
+}
+
+/// Of a raw packet queue pair test_root_tbl_drop_action of rdma-core (tests/test_mlx5_dr.py) polls
+/// the completion of each frame that a rule drops.
+TEST_F(SendQueuesTest, FrameThatIsNotLetOut_CompletesAndIsNotCounted) {
+  make_ready();
+  outlet_.stopped = 1;
+  const auto frame = build_frame({.udp = true, .payload = 100});
+  put_payload(frame);
+  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  ring();
+  EXPECT_TRUE(outlet_.frames.empty());
+  EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ);
+  EXPECT_EQ(counters_.port.sent[0].packets + counters_.vport.sent[0].packets, 0U);
+  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  ring();
+  EXPECT_EQ(outlet_.frames.size(), 1U);
+  EXPECT_EQ(counters_.port.sent[0].packets, 1U);
+}
+
+TEST_F(SendQueuesTest, Tables_SeeEachSegmentAsItGoesOut) {
+  make_ready();
+  const auto whole = build_frame({.payload = 250});
+  put_payload(std::span(whole).subspan(54));
+  post({.opcode = prm::number(prm::EthernetWqeOpcode::LSO),
+        .mss = 100,
+        .header = {whole.begin(), whole.begin() + 54},
+        .pieces = {250}});
+  outlet_.stopped = 2;
+  ring();
+  ASSERT_EQ(outlet_.asked.size(), 3U);
+  ASSERT_EQ(outlet_.frames.size(), 2U);
+  EXPECT_EQ(outlet_.frames[0], outlet_.asked[0]);
+  EXPECT_EQ(outlet_.frames[1], outlet_.asked[2]);
+  EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ);
+}
+
+TEST_F(SendQueuesTest, Tables_SeeTheTagThatIsPutIn) {
+  make_ready();
+  const auto frame = build_frame({.udp = true, .payload = 60});
+  put_payload(frame);
+  post({.inline_or_insert = prm::kEthInsertVlan,
+        .tag = 0x6005,
+        .pieces = {static_cast<std::uint32_t>(frame.size())}});
+  ring();
+  ASSERT_EQ(outlet_.asked.size(), 1U);
+  EXPECT_EQ(facts_of(outlet_.asked[0]).tag, 0x6005);
+}
+
+TEST_F(SendQueuesTest, FrameThatWaits_IsAskedForOnceAndWhenItGoes) {
+  make_ready();
+  outlet_.paused_priority = 1;
+  const auto frame = build_frame({.udp = true, .payload = 100});
+  put_payload(frame);
+  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  ring();
+  EXPECT_TRUE(outlet_.asked.empty());
+  outlet_.paused_priority = 0xff;
+  outlet_.room = 0;
+  queues_.room();
+  ring();
+  EXPECT_TRUE(outlet_.asked.empty());
+  outlet_.room = 1;
+  queues_.room();
+  ring();
+  EXPECT_EQ(outlet_.asked.size(), 1U);
   EXPECT_EQ(outlet_.frames.size(), 1U);
 }
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Rules over what is sent, by commands and doorbells alone: a send queue of the function, its own
+// loopback, and a rule of NIC_RX that counts what comes back. It is rdma-core's
+// test_root_tbl_drop_action (tests/test_mlx5_dr.py) without an operating system.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "base/cells.hpp"
+#include "prm/doorbell.hpp"
+#include "prm/ethernet_commands.hpp"
+#include "prm/ethernet_wqe.hpp"
+#include "prm/wqe.hpp"
+#include "tests/model/ethernet_frames.hpp"
+#include "tests/model/event_queue.hpp"
+#include "tests/model/flow_commands.hpp"
+#include "tests/model/mini_driver.hpp"
+
+namespace portcullis::model::testing {
+namespace {
+
+using prm::FlowAction;
+using prm::FlowTableType;
+using prm::Opcode;
+
+constexpr std::size_t kRecordsAt = 0;  // the CQ's, then the SQ's
+constexpr std::size_t kSendRecordAt = 64;
+constexpr std::size_t kCqAt = 1 * kPageBytes;
+constexpr std::size_t kSqAt = 2 * kPageBytes;
+constexpr std::uint16_t kForbidden = 7;
+constexpr std::uint16_t kAllowed = 8;
+constexpr std::size_t kFrameBytes = 60;
+constexpr std::size_t kInlineAt = 16 + 14;  // control segment, Ethernet segment up to its header
+constexpr std::size_t kWqeBlock = 64;
+constexpr std::size_t kBlocks = 2;  // of a WQE that has its frame inline
+
+class Egress : public ::testing::Test {
+ protected:
+  Egress() {
+    driver_.bring_up();
+    eq_.emplace(driver_, std::initializer_list<prm::EventType>{});
+    make_send_queue();
+    arrived_ = add_rule(FlowTableType::NIC_RX, {}, {});
+    stopped_ = add_rule(FlowTableType::NIC_TX, {.udp_dport = 0xffff}, {.udp_dport = kForbidden});
+  }
+
+  std::uint32_t create_cq() {
+    auto in = command<prm::create_cq_in>(Opcode::CREATE_CQ);
+    in.set<"cq_context.log_cq_size", 4>().put<"cq_context.uar_page">(eq_->uar());
+    in.put<"cq_context.c_eqn_or_apu_element">(eq_->eqn());
+    in.put<"cq_context.dbr_addr">(memory_.iova() + kRecordsAt);
+    const std::array<Iova, 1> pages{memory_.iova() + kCqAt};
+    return driver_.run<prm::create_cq_out>(in, pages).as<prm::create_cq_out>().get<"cqn">();
+  }
+  std::uint32_t create_tis() {
+    const Answer domain = driver_.run<prm::alloc_transport_domain_out>(
+        command<prm::alloc_transport_domain_in>(Opcode::ALLOC_TRANSPORT_DOMAIN));
+    auto in = command<prm::create_tis_in>(Opcode::CREATE_TIS);
+    in.put<"ctx.transport_domain">(
+        domain.as<prm::alloc_transport_domain_out>().get<"transport_domain">());
+    return driver_.run<prm::create_tis_out>(in).as<prm::create_tis_out>().get<"tisn">();
+  }
+  void make_send_queue() {
+    uar_ = driver_.alloc_uar();
+    auto in = command<prm::create_sq_in>(Opcode::CREATE_SQ);
+    in.put<"ctx.cqn">(create_cq()).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC);
+    in.put<"ctx.wq.pd">(driver_.alloc_pd()).put<"ctx.wq.uar_page">(uar_);
+    in.put<"ctx.wq.dbr_addr">(memory_.iova() + kSendRecordAt).set<"ctx.wq.log_wq_stride", 6>();
+    in.set<"ctx.wq.log_wq_sz", 4>().set<"ctx.tis_lst_sz", 1>().put<"ctx.tis_num_0">(create_tis());
+    const std::array<Iova, 1> pages{memory_.iova() + kSqAt};
+    sqn_ = driver_.run<prm::create_sq_out>(in, pages).as<prm::create_sq_out>().get<"sqn">();
+    auto ready = command<prm::modify_sq_in>(Opcode::MODIFY_SQ);
+    ready.put<"sqn">(sqn_).put<"sq_state">(prm::SqState::RST).put<"ctx.state">(prm::SqState::RDY);
+    EXPECT_TRUE(driver_.run<prm::modify_sq_out>(ready).ok());
+  }
+  /// A root table whose one entry drops and counts; the number of its counter.
+  std::uint32_t add_rule(FlowTableType type, const Match& mask, const Match& value) {
+    const Place place{type, driver_.run<prm::create_flow_table_out>(table_command(type, 0))
+                                .as<prm::create_flow_table_out>()
+                                .get<"table_id">()};
+    const Answer group = driver_.run<prm::create_flow_group_out>(group_command(place, 0, 0, mask));
+    const Answer counter = driver_.run<prm::alloc_flow_counter_out>(
+        command<prm::alloc_flow_counter_in>(Opcode::ALLOC_FLOW_COUNTER));
+    const auto id = counter.as<prm::alloc_flow_counter_out>().get<"flow_counter_id">();
+    auto in =
+        entry_command(place, group.as<prm::create_flow_group_out>().get<"group_id">(), 0, value);
+    in.put<"flow_context.action">(prm::number(FlowAction::DROP) | prm::number(FlowAction::COUNT));
+    in.set<"flow_context.flow_counter_list_size", 1>();
+    prm::Buffer<prm::flow_counter_list> list;
+    list.put<"flow_counter_id">(id);
+    std::vector<std::byte> bytes(in.all().begin(), in.all().end());
+    bytes.insert(bytes.end(), list.all().begin(), list.all().end());
+    EXPECT_TRUE(driver_.execute(bytes, prm::set_fte_out::bytes).ok());
+    EXPECT_TRUE(driver_.run<prm::set_flow_table_root_out>(root_command(place)).ok());
+    places_.push_back(place);
+    return id;
+  }
+  [[nodiscard]] std::uint64_t packets(std::uint32_t counter) {
+    auto in = command<prm::query_flow_counter_in>(Opcode::QUERY_FLOW_COUNTER);
+    in.put<"flow_counter_id">(counter);
+    const Answer answer =
+        driver_.execute(in.all(), prm::query_flow_counter_out::bytes + prm::traffic_counter::bytes);
+    return prm::ConstView<prm::traffic_counter>::at(answer.out, prm::query_flow_counter_out::bytes)
+        .get<"packets">();
+  }
+  /// A frame to the port's own address, inline in its WQE.
+  void send(std::uint16_t dport) {
+    const auto frame =
+        build_frame({.udp = true, .payload = kFrameBytes - 14 - 20 - 8, .dport = dport});
+    ASSERT_EQ(frame.size(), kFrameBytes);
+    const auto wqe = memory_.bytes().subspan(kSqAt + posted_ % 16 * kWqeBlock, kBlocks * kWqeBlock);
+    const auto ctrl = prm::View<prm::mlx5_wqe_ctrl_seg>::at(wqe);
+    ctrl.put<"opmod_idx_opcode">(std::uint32_t{posted_} << 8 | prm::number(prm::WqeOpcode::SEND));
+    constexpr std::uint32_t kOctowords = (kInlineAt + kFrameBytes + 15) / 16;
+    ctrl.put<"qpn_ds">(sqn_ << 8 | kOctowords);
+    prm::View<prm::mlx5_wqe_eth_seg>::at(wqe, 16).put<"inline_hdr_sz">(
+        static_cast<std::uint16_t>(kFrameBytes));
+    std::memcpy(wqe.data() + kInlineAt, frame.data(), frame.size());
+    posted_ = static_cast<std::uint16_t>(posted_ + kBlocks);
+    cells::store_release<std::uint32_t>(memory_.bytes().data() + kSendRecordAt + 4,
+                                        cells::be32(posted_));
+    cells::store_release<std::uint64_t>(
+        driver_.device().bar.data() + prm::uar_offset(uar_) + prm::kBfOffset, 1);
+    driver_.pass(kNsPerMs);
+  }
+  [[nodiscard]] std::uint64_t sent() { return driver_.model().counters().frames_sent; }
+
+  MiniDriver driver_{Options{.behaviours = {"eth-offloads"}}};
+  DmaBuffer memory_ = driver_.allocate(3 * kPageBytes);
+  std::optional<EventQueue> eq_;
+  std::uint32_t uar_ = 0, sqn_ = 0, arrived_ = 0, stopped_ = 0;
+  std::vector<Place> places_;
+  std::uint16_t posted_ = 0;
+};
+
+TEST_F(Egress, FrameThatARuleDrops_LeavesNeitherByTheWireNorByLoopback) {
+  send(kForbidden);
+  EXPECT_EQ(packets(stopped_), 1U);
+  EXPECT_EQ(packets(arrived_), 0U);
+  EXPECT_EQ(sent(), 0U);
+  EXPECT_EQ(driver_.model().counters().frames_steered_away, 1U);
+}
+
+TEST_F(Egress, FrameThatNoRuleDrops_ComesBackToThePort) {
+  send(kAllowed);
+  EXPECT_EQ(packets(stopped_), 0U);
+  EXPECT_EQ(packets(arrived_), 1U);
+  EXPECT_EQ(sent(), 1U);
+}
+
+TEST_F(Egress, FrameAfterTheRuleIsGone_ComesBackToThePort) {
+  send(kForbidden);
+  ASSERT_TRUE(driver_.run<prm::delete_fte_out>(delete_command(places_.back(), 0)).ok());
+  send(kForbidden);
+  EXPECT_EQ(packets(stopped_), 1U);
+  EXPECT_EQ(packets(arrived_), 1U);
+}
+
+}  // namespace
+}  // namespace portcullis::model::testing
