@@ -15,10 +15,21 @@ LEAST_ROUNDS = 10  # in six seconds; an emulated machine alone has a thousand
 
 def judge(build: Path, results: Path) -> list[str]:
     wrong = rdma_log.judge(build, results)
-    for name in ("testpmd", "again"):
+    for name in ("testpmd", "again", "egress"):
         said = (results / f"{name}.txt").read_text(encoding="utf-8", errors="replace")
         wrong += [f"{name}: {line}" for line in wrong_counts(said)]
-    return wrong
+    return wrong + [f"egress: {line}" for line in wrong_rule(said)]
+
+
+def wrong_rule(said: str) -> list[str]:
+    """While the rule stands the first port's burst is counted and comes to nobody; the second one's
+    goes round, since the first passes to it what it gets."""
+    with_rule = said.split("Telling cores to stop")[1] if "Telling cores to stop" in said else ""
+    came = dict(re.findall(r"Forward statistics for port (\d).*?RX-packets: (\d+)", with_rule, re.S))
+    wrong = [] if came.get("1") == "0" and int(came.get("0", 0)) >= LEAST_ROUNDS * BURST else \
+        [f"with a rule over what the first port sends, frames came to the ports: {came}"]
+    hits = re.findall(r"hits: (\d+)", said)
+    return wrong + ([] if hits == [str(BURST)] else [f"the rule counted {hits}, not {BURST}"])
 
 
 def wrong_counts(said: str) -> list[str]:

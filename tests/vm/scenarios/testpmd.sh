@@ -3,13 +3,27 @@
 # Run in the guest: DPDK's driver of ConnectX on two Ethernet ports that mlx5_ib keeps. Each port is
 # sent a burst and passes on to the other what it gets, for seconds.
 
-# bursts: testpmd ends with 0, and says what each port sent and received.
+# forwards: for seconds.
+forwards() {
+  echo start tx_first
+  sleep 6
+  echo stop
+}
+# without_first_port: the same with a rule that nothing leaves the first port, then without it.
+without_first_port() {
+  echo flow create 0 egress pattern eth / end actions count / drop / end
+  forwards
+  echo flow query 0 0 count
+  echo flow flush 0
+  forwards
+}
+
+# bursts NAME COMMAND: testpmd is told what COMMAND says, ends with 0, and says what each port sent
+# and received.
 bursts() {
   {
     sleep 5
-    echo start tx_first
-    sleep 6
-    echo stop
+    $2
     echo show port xstats all
     echo quit
   } | on_host dpdk-testpmd -l 0,1 --no-huge -m 512 --no-shconf --no-telemetry -a "$(hca 0)" \
@@ -24,6 +38,7 @@ modprobe mlx5_core
 check "two interfaces" two_interfaces
 load_mlx5_ib
 check "the other port is ACTIVE" wait_for 20 other_is_active
-check "testpmd" bursts testpmd
-check "testpmd again" bursts again
+check "testpmd" bursts testpmd forwards
+check "testpmd again" bursts again forwards
+check "testpmd with a rule over what is sent" bursts egress without_first_port
 check "ping by the kernel after that" on_host ping -q -c 3 -I 192.0.2.1 192.0.2.2
