@@ -121,6 +121,8 @@ Variant capability_of(std::uint16_t op_mod) {
 }
 
 Variant register_of(RegisterId id) {
+  if (number(id) == number(ManagementRegisterId::MFRL))
+    return {"register_data", &layout_info<mfrl_reg>};
   switch (id) {
     case RegisterId::HOST_ENDIANNESS:
       return {"register_data", &layout_info<register_host_endianness>};

@@ -268,6 +268,12 @@ enum class PortChangeSubtype : std::uint8_t {
   CLIENT_REREG = 9,
 };
 
+// MLX5_GENERAL_SUBTYPE_* (device.h; eqe.event_sub_type of GENERAL_EVENT)
+enum class GeneralSubtype : std::uint8_t { PCI_SYNC_FOR_FW_UPDATE_EVENT = 0x8 };
+
+// MLX5_SYNC_RST_STATE_* (device.h; mlx5_eqe_sync_fw_update.sync_rst_state, its low four bits)
+enum class SyncResetState : std::uint8_t { RESET_REQUEST = 0, RESET_NOW = 1 };
+
 // MLX5_EVENT_QUEUE_TYPE_* (device.h; qp_events.type)
 enum class EventQueueType : std::uint8_t { QP = 0, RQ = 1, SQ = 2, DCT = 6 };
 

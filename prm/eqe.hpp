@@ -62,6 +62,11 @@ struct mlx5_eqe_page_req : Layout<"mlx5_eqe_page_req", 0xe0,
     Field<"num_pages", 0x20, 0x20>,
     Reserved<0x40, 0xa0>> {};
 
+/// EventType GENERAL_EVENT, PCI_SYNC_FOR_FW_UPDATE_EVENT; the header has the first dword alone.
+struct mlx5_eqe_sync_fw_update : Layout<"mlx5_eqe_sync_fw_update", 0x20,
+    Reserved<0x0, 0x18>,
+    Field<"sync_rst_state", 0x18, 0x8>> {};
+
 // clang-format on
 
 // Bits of mlx5_eqe_page_req.ec_function (mlx5/core/pagealloc.c).

@@ -24,6 +24,7 @@
 #include "prm/init_segment.hpp"
 #include "prm/layout.hpp"
 #include "prm/mad.hpp"
+#include "prm/management_registers.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/port_commands.hpp"
 #include "prm/port_registers.hpp"
@@ -161,7 +162,7 @@ inline constexpr LayoutInfo kLayouts[] = {
     // eqe.hpp
     layout_info<eqe>, layout_info<comp_event>, layout_info<qp_events>, layout_info<cq_error>,
     layout_info<cmd_inter_comp_event>, layout_info<port_state_change_event>,
-    layout_info<mlx5_eqe_page_req>,
+    layout_info<mlx5_eqe_page_req>, layout_info<mlx5_eqe_sync_fw_update>,
     // wqe.hpp
     layout_info<mlx5_wqe_ctrl_seg>, layout_info<mlx5_wqe_av>, layout_info<mlx5_wqe_xrc_seg>,
     layout_info<mlx5_wqe_raddr_seg>, layout_info<mlx5_wqe_data_seg>,
@@ -204,6 +205,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<phys_layer_cntrs>,
     // ethernet_wqe.hpp
     layout_info<mlx5_wqe_eth_seg>, layout_info<mlx5_ethernet_cqe>,
+    // management_registers.hpp
+    layout_info<mfrl_reg>, layout_info<mcam_reg>,
     // mad.hpp
     layout_info<ib_smp>, layout_info<ib_port_info>, layout_info<ib_node_info>,
 };

@@ -25,6 +25,7 @@ STRUCTS = {
     "mlx5_init_seg": [("device.h", "mlx5_init_seg")],
     "mlx5_health_buffer": [("device.h", "health_buffer")],
     "mlx5_eqe_page_req": [("device.h", "mlx5_eqe_page_req")],
+    "mlx5_eqe_sync_fw_update": [("device.h", "mlx5_eqe_sync_fw_update")],
     "mlx5_cqe64": [("mlx5dv.h", "mlx5_cqe64")],
     "mlx5_err_cqe": [("mlx5dv.h", "mlx5_err_cqe"), ("device.h", "mlx5_err_cqe")],
     "mlx5_wqe_ctrl_seg": [("mlx5dv.h", "mlx5_wqe_ctrl_seg")],
