@@ -51,6 +51,12 @@ void offer_interface(bool virtual_function, prm::Buffer<prm::cmd_hca_cap>& c) {
   if (!virtual_function) c.set<"vport_group_manager", 1>().set<"qos", 1>().set<"ets", 1>();
 }
 
+/// What loads the card's firmware again, by way of a fast teardown: a physical function's.
+void offer_firmware_reset(prm::Buffer<prm::cmd_hca_cap>& c) {
+  c.set<"mcam_reg", 1>().set<"fast_teardown", 1>();
+  c.set<"general_notification_event", 1>().set<"pci_sync_for_fw_update_event", 1>();
+}
+
 prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   prm::Buffer<prm::cmd_hca_cap> c;
   c.put<"log_max_qp">(Capabilities::kLogMaxQp).set<"log_max_qp_sz", 15>();
@@ -279,6 +285,7 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
       ipoib_(offered_frames(behaviours.eth_offloads && port_type == PortType::InfiniBand)) {
   // No tags on InfiniBand.
   ipoib_.set<"vlan_cap", 0>().set<"wqe_vlan_insert", 0>();
+  if (!virtual_function) offer_firmware_reset(general_max_);
   if (behaviours.eth_offloads && port_type == PortType::Ethernet)
     offer_interface(virtual_function, general_max_);
   if (behaviours.eth_offloads && port_type == PortType::InfiniBand) {
@@ -302,6 +309,7 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
   narrow(profile, prm::CapType::IPOIB_ENHANCED_OFFLOADS, prm::CapMode::GET_CUR, ipoib_);
   general_start_ = general_max_;
   general_start_.set<"cmdif_checksum", 0>().set<"disable_link_up", 0>();
+  general_start_.set<"pci_sync_for_fw_update_event", 0>();
   narrow(profile, prm::CapType::GENERAL, prm::CapMode::GET_CUR, general_start_);
   roce_start_ = roce_max_;
   // handle_hca_cap_roce of mlx5/core/main.c sets it

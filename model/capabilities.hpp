@@ -62,6 +62,14 @@ class Capabilities {
   [[nodiscard]] bool link_stays_down() const noexcept {
     return general_.get<"disable_link_up">() != 0;
   }
+  [[nodiscard]] bool offers_fast_teardown() const noexcept {
+    return general_.get<"fast_teardown">() != 0;
+  }
+  /// The driver has asked to hear of a reset that loads the firmware again (handle_hca_cap of
+  /// mlx5/core/main.c), and may start one.
+  [[nodiscard]] bool hears_of_firmware_reset() const noexcept {
+    return general_.get<"pci_sync_for_fw_update_event">() != 0;
+  }
   /// What an atomic fetched goes to memory in the host's order (SET_HCA_CAP, atomic).
   [[nodiscard]] const bool* host_endian_atomics() const noexcept { return &host_endian_atomics_; }
   [[nodiscard]] bool is_virtual_function() const noexcept { return virtual_function_; }

@@ -142,8 +142,12 @@ Verdict init_hca(Core& core, const Request<prm::init_hca_in, prm::init_hca_out>&
 Verdict teardown_hca(Core& core,
                      const Request<prm::teardown_hca_in, prm::teardown_hca_out>& request) {
   const std::uint32_t profile = request.in.get<"profile">();
-  if (profile > prm::number(prm::TeardownProfile::FORCE_CLOSE))
-    return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchProfile);  // fast_teardown is 0
+  const bool is_fast = profile == prm::number(prm::TeardownProfile::PREPARE_FAST_TEARDOWN);
+  if (profile > prm::number(prm::TeardownProfile::PREPARE_FAST_TEARDOWN) ||
+      (is_fast && !core.capabilities.offers_fast_teardown()))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchProfile);
+  core.closes_with_interface = is_fast;
+  if (is_fast) return {};
   core.counters.objects_at_teardown += core.census().objects();
   core.drop_objects();
   core.link.reset();

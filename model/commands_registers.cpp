@@ -11,6 +11,7 @@
 #include "model/register_access.hpp"
 #include "prm/enums.hpp"
 #include "prm/ethernet_registers.hpp"
+#include "prm/management_registers.hpp"
 #include "prm/port_registers.hpp"
 
 namespace portcullis::model::commands {
@@ -135,6 +136,10 @@ constexpr prm::RegisterId id_of(prm::EthernetRegisterId id) {
   return prm::RegisterId{prm::number(id)};
 }
 
+constexpr prm::RegisterId id_of(prm::ManagementRegisterId id) {
+  return prm::RegisterId{prm::number(id)};
+}
+
 constexpr std::array kRegisters{
     Register{prm::RegisterId::HOST_ENDIANNESS, prm::register_host_endianness::bytes,
              Stage::BootPages, &host_endianness},
@@ -166,6 +171,10 @@ constexpr std::array kRegisters{
              &registers::pcam},
     Register{id_of(prm::EthernetRegisterId::QCAM), prm::qcam_reg::bytes, Stage::Initialised,
              &registers::qcam},
+    Register{id_of(prm::ManagementRegisterId::MFRL), prm::mfrl_reg::bytes, Stage::Initialised,
+             &registers::mfrl},
+    Register{id_of(prm::ManagementRegisterId::MCAM), prm::mcam_reg::bytes, Stage::Initialised,
+             &registers::mcam},
     Register{prm::RegisterId::PPCNT, prm::ppcnt_reg::bytes, Stage::Initialised, &registers::ppcnt},
 };
 
@@ -187,7 +196,8 @@ Verdict access_register(Core& core,
   std::ranges::copy(request.in_tail.first(std::min(request.in_tail.size(), found->bytes)),
                     in.begin());
   const auto data = std::span<std::byte>(out).first(found->bytes);
-  const Verdict verdict = found->access(core, {write, std::span(in).first(found->bytes), data});
+  const Verdict verdict =
+      found->access(core, {write, std::span(in).first(found->bytes), data, request.slot});
   put_in_tail(request.out_tail, 0, data);
   return verdict;
 }

@@ -71,6 +71,8 @@ Core::Core(Parts parts, const Options& options)
             if (self.transport) self.transport->port_changed();
           },
           this),
+      firmware_reset(
+          eqs, scheduler, [](void* context) { core_of(context).resume_later(); }, this),
       commands(
           {&dma, &scheduler, &eqs, &counters,
            [](void* context, const Command& command) { return core_of(context).execute(command); },
@@ -158,7 +160,7 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   PORTCULLIS_TRY_ASSIGN(core->transport, Transport::create(deps, transport_options));
   core->send_queues.connect(core->transport->outlet());
   core->mkeys.set_idle_hook({[](void* context, std::uint32_t) {
-                               core_of(context).resume_dma_waits();
+                               core_of(context).resume_later();
                                core_of(context).transport->keys_idle();
                              },
                              core.get()});
@@ -178,11 +180,9 @@ Core::~Core() { scheduler.loop().remove_source(this); }
 void Core::power_on() {
   if (removed_) return;
   scheduler.clear();
-  commands.reset();
   is_broken_ = false;
-  drop_objects();
-  pages.clear();
-  capabilities.power_on();
+  start_over();
+  firmware_reset.power_on();
   port = PortSettings{};
   port.type = options_.port_type;
   port.mac = default_mac_;
@@ -191,8 +191,6 @@ void Core::power_on() {
   link.reset();
   port_counters = {};
   dma.set_bus_master(false);
-  stage = Stage::PoweredOn;
-  issi = 0;
   registers.power_on(scheduler.now_ns());
   if (behaviours.never_ready) return;
   const Task boot{[](void* context, std::uint64_t) { core_of(context).registers.set_ready(); },
@@ -201,6 +199,24 @@ void Core::power_on() {
     scheduler.schedule(scheduler.now_ns() + *behaviours.slow_init_ms * kNsPerMs, boot);
   else
     scheduler.post(boot);
+}
+
+/// What a driver made of the function is gone.
+void Core::start_over() {
+  commands.reset();
+  drop_objects();
+  pages.clear();
+  capabilities.power_on();
+  stage = Stage::PoweredOn;
+  issi = 0;
+  closes_with_interface = false;
+}
+
+void Core::close_interface() {
+  counters.objects_at_teardown += census().objects();
+  start_over();
+  link.reset();
+  firmware_reset.interface_closed();
 }
 
 bool Core::breaks_at(prm::Opcode opcode) {
@@ -247,7 +263,7 @@ void Core::drop_objects() {
     references->clear();
   used_uars_.clear();
   page_waits_.fill(PageWait::None);
-  dma_waits_.clear();
+  later_.clear();
   creates_ = 0;
 }
 
@@ -303,6 +319,8 @@ bool Core::look() {
   }
   registers.restore_queue_sizes();
   bool worked = false;
+  if (closes_with_interface && registers.nic_interface() == prm::NicInterface::DISABLED)
+    close_interface();
   // A disabled interface, like firmware that is not ready, does not look at the queue.
   if (const std::uint32_t rung = registers.take_doorbell();
       rung != 0 && registers.is_ready() &&
@@ -374,8 +392,8 @@ void Core::resume_waiting(bool granted) {
   }
 }
 
-void Core::resume_dma_waits() {
-  for (const std::uint32_t slot : std::exchange(dma_waits_, {})) commands.resume(slot);
+void Core::resume_later() {
+  for (const std::uint32_t slot : std::exchange(later_, {})) commands.resume(slot);
 }
 
 }  // namespace portcullis::model

@@ -25,6 +25,7 @@
 #include "model/ethernet/port_counters.hpp"
 #include "model/ethernet/send_queues.hpp"
 #include "model/firmware_pages.hpp"
+#include "model/firmware_reset.hpp"
 #include "model/id_table.hpp"
 #include "model/iommu.hpp"
 #include "model/mkey.hpp"
@@ -113,8 +114,8 @@ class Core {
   void drop_objects();
   /// Commands that wait for firmware pages run again: with them, or to be refused.
   void resume_waiting(bool granted);
-  /// Commands that wait for DMA under a key run again.
-  void resume_dma_waits();
+  /// Commands that wait for DMA under a key, or for an agreement to a firmware reset, run again.
+  void resume_later();
 
   /// UAR pages with a CQ, an EQ or a QP are looked at for kicks.
   void use_uar(std::uint32_t uar);
@@ -140,6 +141,7 @@ class Core {
   Capabilities capabilities;
   PortSettings port;
   PortLink link;
+  FirmwareReset firmware_reset;
   std::unique_ptr<Transport> transport;
   CommandQueue commands;
   Behaviours behaviours;
@@ -152,6 +154,9 @@ class Core {
 
   Stage stage = Stage::PoweredOn;
   std::uint16_t issi = 0;
+  /// A fast teardown is prepared: the function is off as soon as nic_interface says DISABLED
+  /// (mlx5_cmd_fast_teardown_hca of mlx5/core/fw.c).
+  bool closes_with_interface = false;
   IdAllocator uar_ids;
   IdAllocator pd_ids;
   IdAllocator qp_ids;
@@ -171,6 +176,8 @@ class Core {
   Core(Parts parts, const Options& options);
   bool look();
   bool look_at_uar(std::uint32_t uar);
+  void start_over();
+  void close_interface();
   enum class PageWait : std::uint8_t { None, Waiting, Granted, Refused };
   [[nodiscard]] PageWait wait_for_page(std::uint32_t slot, std::uint16_t opcode);
 
@@ -180,7 +187,7 @@ class Core {
   std::vector<std::uint32_t> kicked_uars_;  // scratch of look()
   std::vector<std::uint32_t> used_uars_;    // those with references
   std::array<PageWait, prm::kMaxCommands> page_waits_{};
-  std::vector<std::uint32_t> dma_waits_;  // slots whose DESTROY_MKEY waits for pending DMA
+  std::vector<std::uint32_t> later_;  // slots of commands that wait for resume_later()
   std::uint32_t creates_ = 0;
   bool removed_ = false;
   std::uint64_t fences_seen_ = 0;  // 2ERR_QP, for internal-error

@@ -102,7 +102,7 @@ Verdict checked(Core& core, const Command& command) {
   }
   return Handler(
       core, Request<In, Out>{view, prm::View<Out>::at(command.out), command.in.subspan(In::bytes),
-                             command.out.subspan(Out::bytes)});
+                             command.out.subspan(Out::bytes), command.slot});
 }
 
 struct Entry {
@@ -282,7 +282,7 @@ std::optional<Verdict> Core::execute(const Command& command) {
   if (const Verdict verdict = user_contexts.admit(command); !verdict.ok()) return verdict;
   const Verdict verdict = entry->run(*this, command);
   if (verdict.later) {
-    dma_waits_.push_back(command.slot);
+    later_.push_back(command.slot);
     return std::nullopt;
   }
   if (verdict.ok()) user_contexts.note(command);

@@ -18,6 +18,7 @@ struct RegisterAccess {
   bool write = false;
   std::span<const std::byte> in;
   std::span<std::byte> out;
+  std::uint32_t slot = 0;  // of the command
 };
 
 namespace registers {
@@ -50,6 +51,20 @@ template <class L>
   return {};
 }
 
+/// Bit `bit` of a mask, counted from its end.
+inline void set_bit(std::span<std::byte> mask, unsigned bit) {
+  mask[mask.size() - 1 - bit / 8] |= std::byte{1} << bit % 8;
+}
+
+/// The registers that there are, in a mask of those from `first` on.
+inline void list(std::span<const std::uint16_t> registers, std::uint16_t first,
+                 std::span<std::byte> mask) {
+  for (const std::uint16_t id : registers) set_bit(mask, static_cast<unsigned>(id - first));
+}
+
+// registers_management.cpp
+[[nodiscard]] Verdict mfrl(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict mcam(Core& core, const RegisterAccess& access);
 // registers_ethernet.cpp
 [[nodiscard]] Verdict pfcc(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict pplr(Core& core, const RegisterAccess& access);

@@ -41,16 +41,6 @@ Verdict check_list(const Core& core, const RegisterAccess& access) {
   return {};
 }
 
-/// Bit `bit` of a mask, counted from its end.
-void set_bit(std::span<std::byte> mask, unsigned bit) {
-  mask[mask.size() - 1 - bit / 8] |= std::byte{1} << bit % 8;
-}
-
-void list(std::span<const std::uint16_t> registers, std::uint16_t first,
-          std::span<std::byte> mask) {
-  for (const std::uint16_t id : registers) set_bit(mask, static_cast<unsigned>(id - first));
-}
-
 }  // namespace
 
 /// The last two buffers, which are not of the network, have no size here.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -25,6 +26,7 @@ struct Request {
   prm::View<Out> out;
   std::span<const std::byte> in_tail;
   std::span<std::byte> out_tail;  // as much room as the driver gave, and none when it cut `out`
+  std::uint32_t slot = 0;
 };
 
 /// Writes of a list, or of one entry that stands `at` bytes into it, what the driver has room for.

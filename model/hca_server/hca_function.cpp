@@ -15,6 +15,10 @@
 namespace portcullis::model {
 namespace {
 
+/// How long nobody asks the configuration space for anything while the link is off: less than
+/// Linux's 500 ms, and more than its driver needs to save that space before.
+constexpr std::uint64_t kQuietNs = 200 * kNsPerMs;
+
 vfio_user::ConfigSpace::Options config_options(const Options& options,
                                                const Behaviours& behaviours) {
   return {.device_id = options.virtual_function ? vfio_user::ConfigSpace::kDeviceConnectX5Vf
@@ -88,6 +92,7 @@ bool HcaFunction::serve() {
   // machine this process has a fraction of a core, and work may make work for ever (RNR retries).
   constexpr std::uint64_t kLongestNs = kNsPerMs;
   constexpr std::size_t kTasksAtATime = 64;
+  lose_link_if_due();
   const std::uint64_t until_ns = Clock::wall().now_ns() + kLongestNs;
   EventLoop& loop = core_->scheduler.loop();
   serving_ = true;
@@ -153,7 +158,7 @@ void HcaFunction::read(std::uint32_t region, std::uint64_t offset, std::span<std
     std::memcpy(to.data(), &value, sizeof value);
     return;
   }
-  if (region == VFIO_PCI_CONFIG_REGION_INDEX) return config_.read(offset, to);
+  if (region == VFIO_PCI_CONFIG_REGION_INDEX) return read_config(offset, to);
   dma_copy(to.data(), core_->bar.bytes().subspan(offset, to.size()).data(), to.size());
   stores_.overlay(offset, to);
 }
@@ -169,7 +174,13 @@ void HcaFunction::write(std::uint32_t region, std::uint64_t offset,
   stores_.push(offset, from);
 }
 
+void HcaFunction::read_config(std::uint64_t offset, std::span<std::byte> to) {
+  note_config_access();
+  config_.read(offset, to);
+}
+
 void HcaFunction::write_config(std::uint64_t offset, std::span<const std::byte> from) {
+  note_config_access();
   if (config_.write(offset, from).function_reset) return reset();
   core_->set_bus_master(config_.bus_master());
 }
@@ -187,6 +198,18 @@ Result<void> HcaFunction::mapped(const vfio_user::GuestRange& range) {
 
 void HcaFunction::unmapped(const vfio_user::GuestRange& range) {
   core_->iommu.unmap_at(range.address, range.bytes);
+}
+
+void HcaFunction::lose_link_if_due() {
+  if (!core_->firmware_reset.awaits_link()) return quiet_since_ns_.reset();
+  const std::uint64_t now_ns = Clock::wall().now_ns();
+  if (!quiet_since_ns_) quiet_since_ns_ = now_ns;
+  if (now_ns - *quiet_since_ns_ >= kQuietNs) reset();
+}
+
+void HcaFunction::note_config_access() {
+  lose_link_if_due();
+  if (quiet_since_ns_) quiet_since_ns_ = Clock::wall().now_ns();
 }
 
 // While a step waits for a DMA, its objects must stay until it has ended. It ends before another

@@ -10,6 +10,12 @@
 // while it waits for a reply. While serve() waits for such an answer commands go on: stores to the
 // BAR line up, everything else takes effect at once, and a reset ends the wait.
 //
+// QEMU's root ports take no notice of PCI_EXP_LNKCTL_LD (pcie_cap_lnkctl_init of hw/pci/pcie.c), so
+// nobody tells of a link that a driver switches off to have the firmware loaded again. Linux keeps
+// everybody from the configuration space for 500 ms then (mlx5_pci_link_toggle of
+// mlx5/core/fw_reset.c): that it is quiet while the firmware waits is what the link's end is seen
+// by.
+//
 // For a process of this host (Owner::Process) the seam is that of the model in process instead: the
 // BAR is memory of both, its doorbells are looked at, and nothing is asked for by message.
 #pragma once
@@ -82,7 +88,10 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   [[nodiscard]] std::optional<std::uint32_t> gateway_register(std::uint32_t region,
                                                               std::uint64_t offset,
                                                               std::size_t bytes) const;
+  void read_config(std::uint64_t offset, std::span<std::byte> to);
   void write_config(std::uint64_t offset, std::span<const std::byte> from);
+  void lose_link_if_due();
+  void note_config_access();
   void interrupt(std::uint32_t vector) noexcept;
   // Guest memory that came without a file.
   [[nodiscard]] bool read(Iova from, std::span<std::byte> to) noexcept override;
@@ -95,6 +104,7 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   std::optional<VendorGateway> gateway_;  // none: there is no such capability
   StoreQueue stores_;
   vfio_user::Server* client_ = nullptr;
+  std::optional<std::uint64_t> quiet_since_ns_;  // while the firmware waits for its link to go
   bool serving_ = false;
   bool reset_due_ = false;
 };

@@ -219,8 +219,8 @@ TEST(BringUp, TeardownWithObjects_DropsAndCountsThem) {
   EXPECT_EQ(driver.model().counters().objects_at_teardown, 2U);
 }
 
-TEST(BringUp, FastTeardown_IsNotOffered) {
-  MiniDriver driver;
+TEST(BringUp, FastTeardownOfAVirtualFunction_IsNotOffered) {
+  MiniDriver driver({.virtual_function = true});
   driver.bring_up();
   EXPECT_EQ(teardown(driver, prm::TeardownProfile::PREPARE_FAST_TEARDOWN).status,
             CommandStatus::BAD_PARAM_ERR);

@@ -17,6 +17,7 @@
 #include "base/cells.hpp"
 #include "prm/cmd_interface.hpp"
 #include "prm/enums.hpp"
+#include "prm/eqe.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/init_segment.hpp"
 #include "prm/object_commands.hpp"
@@ -390,29 +391,60 @@ GuestAnswer Guest::answer_in(std::uint32_t slot, std::size_t out_bytes) {
 }
 
 bool Guest::bring_up() {
+  return enable() && give_pages(prm::QueryPagesOpMod::BOOT_PAGES) &&
+         give_pages(prm::QueryPagesOpMod::INIT_PAGES) && init();
+}
+
+bool Guest::bring_up_to_hear() {
+  return enable() && give_pages(prm::QueryPagesOpMod::BOOT_PAGES) && ask_to_hear() &&
+         give_pages(prm::QueryPagesOpMod::INIT_PAGES) && init();
+}
+
+bool Guest::enable() {
   start();
-  prm::Buffer<prm::enable_hca_in> enable;
-  enable.put<"opcode">(prm::Opcode::ENABLE_HCA);
-  if (!execute(enable.all(), prm::enable_hca_out::bytes).ok()) return false;
-  std::size_t given = kFirmwarePages;
-  for (const auto what : {prm::QueryPagesOpMod::BOOT_PAGES, prm::QueryPagesOpMod::INIT_PAGES}) {
-    prm::Buffer<prm::query_pages_in> query;
-    query.put<"opcode">(prm::Opcode::QUERY_PAGES).put<"op_mod">(what);
-    const GuestAnswer wanted = execute(query.all(), prm::query_pages_out::bytes);
-    if (!wanted.ok()) return false;
-    const auto count =
-        prm::ConstView<prm::query_pages_out>::at(std::span(wanted.out)).get<"num_pages">();
-    prm::Buffer<prm::manage_pages_in> give;
-    give.put<"opcode">(prm::Opcode::MANAGE_PAGES);
-    give.put<"op_mod">(prm::ManagePagesOpMod::ALLOCATION_SUCCESS).put<"input_num_entries">(count);
-    std::vector<std::byte> in(give.all().begin(), give.all().end());
-    for (std::uint32_t i = 0; i < count; ++i, given += kPageBytes)
-      encode(in, cells::be64(iova(given)));
-    if (!execute(in, prm::manage_pages_out::bytes).ok()) return false;
-  }
-  prm::Buffer<prm::init_hca_in> init;
-  init.put<"opcode">(prm::Opcode::INIT_HCA);
-  return execute(init.all(), prm::init_hca_out::bytes).ok();
+  given_ = 0;
+  prm::Buffer<prm::enable_hca_in> in;
+  in.put<"opcode">(prm::Opcode::ENABLE_HCA);
+  return execute(in.all(), prm::enable_hca_out::bytes).ok();
+}
+
+bool Guest::give_pages(prm::QueryPagesOpMod what) {
+  prm::Buffer<prm::query_pages_in> query;
+  query.put<"opcode">(prm::Opcode::QUERY_PAGES).put<"op_mod">(what);
+  const GuestAnswer wanted = execute(query.all(), prm::query_pages_out::bytes);
+  if (!wanted.ok()) return false;
+  const auto count =
+      prm::ConstView<prm::query_pages_out>::at(std::span(wanted.out)).get<"num_pages">();
+  prm::Buffer<prm::manage_pages_in> give;
+  give.put<"opcode">(prm::Opcode::MANAGE_PAGES);
+  give.put<"op_mod">(prm::ManagePagesOpMod::ALLOCATION_SUCCESS).put<"input_num_entries">(count);
+  std::vector<std::byte> in(give.all().begin(), give.all().end());
+  for (std::uint32_t i = 0; i < count; ++i, given_ += kPageBytes)
+    encode(in, cells::be64(iova(kFirmwarePages + given_)));
+  return execute(in, prm::manage_pages_out::bytes).ok();
+}
+
+bool Guest::ask_to_hear() {
+  prm::Buffer<prm::query_hca_cap_in> query;
+  query.put<"opcode">(prm::Opcode::QUERY_HCA_CAP);
+  query.put<"op_mod">(prm::cap_op_mod(prm::CapType::GENERAL, prm::CapMode::GET_CUR));
+  const GuestAnswer now = execute(query.all(), prm::query_hca_cap_out::bytes);
+  if (!now.ok()) return false;
+  prm::Buffer<prm::set_hca_cap_in> set;
+  set.put<"opcode">(prm::Opcode::SET_HCA_CAP);
+  set.put<"op_mod">(prm::cap_op_mod(prm::CapType::GENERAL));
+  std::ranges::copy(
+      prm::ConstView<prm::query_hca_cap_out>::at(std::span(now.out)).bytes<"capability">(),
+      set.bytes<"capability">().begin());
+  prm::View<prm::cmd_hca_cap>::at(set.bytes<"capability">())
+      .set<"pci_sync_for_fw_update_event", 1>();
+  return execute(set.all(), prm::set_hca_cap_out::bytes).ok();
+}
+
+bool Guest::init() {
+  prm::Buffer<prm::init_hca_in> in;
+  in.put<"opcode">(prm::Opcode::INIT_HCA);
+  return execute(in.all(), prm::init_hca_out::bytes).ok();
 }
 
 GuestAnswer alloc_uar(Guest& guest) {
@@ -421,13 +453,12 @@ GuestAnswer alloc_uar(Guest& guest) {
   return guest.execute(in.all(), prm::alloc_uar_out::bytes);
 }
 
-std::optional<std::uint32_t> create_command_eq(Guest& guest, std::uint32_t uar, std::uint8_t vector,
-                                               std::size_t offset) {
+std::optional<std::uint32_t> create_eq(Guest& guest, prm::EventType type, std::uint32_t uar,
+                                       std::uint8_t vector, std::size_t offset) {
   prm::Buffer<prm::create_eq_in> in;
   in.put<"opcode">(prm::Opcode::CREATE_EQ).put<"eq_context_entry.uar_page">(uar);
   in.set<"eq_context_entry.log_eq_size", 5>().put<"eq_context_entry.intr">(vector);
-  // event_bitmask: type 0xa is bit 10 of the first quadword.
-  in.bytes<"event_bitmask">()[6] = std::byte{0x04};
+  prm::enable_event(in.bytes<"event_bitmask">(), type);
   std::vector<std::byte> bytes(in.all().begin(), in.all().end());
   encode(bytes, cells::be64(Guest::iova(offset)));
   const GuestAnswer eq = guest.execute(bytes, prm::create_eq_out::bytes);

@@ -21,6 +21,7 @@
 #include "base/unique_fd.hpp"
 #include "model/hca_server/hca_function.hpp"
 #include "model/hca_server/serve.hpp"
+#include "prm/enums.hpp"
 #include "prm/init_segment.hpp"
 
 namespace portcullis::model::testing {
@@ -133,9 +134,15 @@ class Guest {
                                     std::uint32_t slot = 0);
   /// ENABLE_HCA, the pages asked for, INIT_HCA.
   [[nodiscard]] bool bring_up();
+  /// The same of a driver that wants to hear of firmware resets.
+  [[nodiscard]] bool bring_up_to_hear();
 
  private:
   enum class Answers : std::uint8_t { AtOnce, AfterReplies, Withheld };
+  [[nodiscard]] bool enable();
+  [[nodiscard]] bool give_pages(prm::QueryPagesOpMod what);
+  [[nodiscard]] bool ask_to_hear();
+  [[nodiscard]] bool init();
   [[nodiscard]] bool is_mapped(Iova address, std::uint64_t bytes) const;
   void serve_dma(const vfio_user::Message& message);
   void serve_kept();
@@ -150,15 +157,16 @@ class Guest {
   std::size_t dma_writes_ = 0;
   std::size_t dma_refused_ = 0;
   std::vector<std::pair<Iova, std::uint64_t>> mapped_;
+  std::size_t given_ = 0;  // bytes of firmware pages
   Answers answers_ = Answers::AtOnce;
   std::vector<vfio_user::Message> kept_;
 };
 
 [[nodiscard]] GuestAnswer alloc_uar(Guest& guest);
-/// An EQ of command events with its page at `offset` of the guest's memory, not armed; its number,
-/// or nothing when a command failed.
-[[nodiscard]] std::optional<std::uint32_t> create_command_eq(Guest& guest, std::uint32_t uar,
-                                                             std::uint8_t vector,
-                                                             std::size_t offset);
+/// An EQ of events of that type with its page at `offset` of the guest's memory, not armed; its
+/// number, or nothing when a command failed.
+[[nodiscard]] std::optional<std::uint32_t> create_eq(Guest& guest, prm::EventType type,
+                                                     std::uint32_t uar, std::uint8_t vector,
+                                                     std::size_t offset);
 
 }  // namespace portcullis::model::testing

@@ -130,7 +130,7 @@ class HcaServerInterrupt : public ::testing::Test {
     const GuestAnswer uar = alloc_uar(guest_);
     ASSERT_TRUE(uar.ok());
     const auto number = prm::ConstView<prm::alloc_uar_out>::at(std::span(uar.out)).get<"uar">();
-    const auto eqn = create_command_eq(guest_, number, 3, kEqOffset);
+    const auto eqn = create_eq(guest_, prm::EventType::CMD, number, 3, kEqOffset);
     ASSERT_TRUE(eqn);
     guest_.write_bar(prm::uar_offset(number) + prm::kEqDoorbellArm, *eqn << 24);
   }

@@ -60,8 +60,8 @@ TEST_F(HcaServerStores, TwoEqsArmedThroughOneCellDuringADma_BothInterrupt) {
   const GuestAnswer uar = alloc_uar(guest_);
   ASSERT_TRUE(uar.ok());
   const auto number = prm::ConstView<prm::alloc_uar_out>::at(std::span(uar.out)).get<"uar">();
-  const auto eqn = create_command_eq(guest_, number, 3, kFirstEq);
-  const auto other = create_command_eq(guest_, number, 4, kSecondEq);
+  const auto eqn = create_eq(guest_, prm::EventType::CMD, number, 3, kFirstEq);
+  const auto other = create_eq(guest_, prm::EventType::CMD, number, 4, kSecondEq);
   ASSERT_TRUE(eqn && other);
   ASSERT_TRUE(alloc_uar(guest_).ok());  // an event for each
 
