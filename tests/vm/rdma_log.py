@@ -20,8 +20,13 @@ def lines_of_rdma(log: str) -> list[str]:
     return [re.sub(r":\d+:\(pid \d+\)", "", line) for line in said]
 
 
+def unexplained(log: str, explained: dict[str, str]) -> list[str]:
+    """What is wrong in a log where the lines of `explained` are no fault either."""
+    wrong = [f"the kernel says: {line}" for line in lines_of_rdma(log)
+             if not any(re.search(known, line) for known in [*EXPLAINED, *explained])]
+    return wrong + re.findall(r"WARNING: .*|BUG: .*|Oops.*|DMAR: .*[Ff]ault.*", log)
+
+
 def judge(_build: Path, results: Path) -> list[str]:
     log = (results / "dmesg.txt").read_text(encoding="utf-8", errors="replace")
-    wrong = [f"the kernel says: {line}" for line in lines_of_rdma(log)
-             if not any(re.search(known, line) for known in EXPLAINED)]
-    return wrong + re.findall(r"WARNING: .*|BUG: .*|Oops.*|DMAR: .*[Ff]ault.*", log)
+    return unexplained(log, {})
