@@ -55,6 +55,14 @@ Verdict modify_flow_table(
                                  context_of(request.in));
 }
 
+/// Of what a program made by DevX (devx_is_obj_query_cmd of mlx5_ib/devx.c).
+Verdict query_flow_table(
+    Core& core, const Request<prm::query_flow_table_in, prm::query_flow_table_out>& request) {
+  return core.flows.query_table(
+      type_of(request.in), request.in.get<"table_id">(),
+      prm::View<prm::flow_table_context>::at(request.out.bytes<"flow_table_context">()));
+}
+
 Verdict destroy_flow_table(
     Core& core, const Request<prm::destroy_flow_table_in, prm::destroy_flow_table_out>& request) {
   if (is_other_vport(request.in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);

@@ -179,6 +179,7 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(MAD_IFC, Initialised, mad_ifc, kHasOpMod),
     PORTCULLIS_MODEL_ENTRY(CREATE_FLOW_TABLE, Initialised, create_flow_table, kPlain),
     PORTCULLIS_MODEL_ENTRY(MODIFY_FLOW_TABLE, Initialised, modify_flow_table, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_FLOW_TABLE, Initialised, query_flow_table, kPlain),
     PORTCULLIS_MODEL_ENTRY(DESTROY_FLOW_TABLE, Initialised, destroy_flow_table, kPlain),
     PORTCULLIS_MODEL_ENTRY(SET_FLOW_TABLE_ROOT, Initialised, set_flow_table_root, kHasOpMod),
     PORTCULLIS_MODEL_ENTRY(CREATE_FLOW_GROUP, Initialised, create_flow_group, kPlain),

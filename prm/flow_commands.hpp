@@ -152,6 +152,23 @@ struct modify_flow_table_in : vport_in<"modify_flow_table_in", 0x200,
 
 struct modify_flow_table_out : status_out<"modify_flow_table_out"> {};
 
+struct query_flow_table_in : Layout<"query_flow_table_in", 0x200,
+    Field<"opcode", 0x0, 0x10>,
+    Reserved<0x10, 0x20>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x40>,
+    Field<"table_type", 0x80, 0x8>,
+    Reserved<0x88, 0x20>,
+    Field<"table_id", 0xa8, 0x18>,
+    Reserved<0xc0, 0x140>> {};
+
+struct query_flow_table_out : Layout<"query_flow_table_out", 0x200,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x80>,
+    Nested<"flow_table_context", 0xc0, flow_table_context>> {};
+
 struct set_flow_table_root_in : vport_in<"set_flow_table_root_in", 0x200,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,

@@ -130,6 +130,7 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<create_flow_table_in>, layout_info<create_flow_table_out>,
     layout_info<destroy_flow_table_in>, layout_info<destroy_flow_table_out>,
     layout_info<modify_flow_table_in>, layout_info<modify_flow_table_out>,
+    layout_info<query_flow_table_in>, layout_info<query_flow_table_out>,
     layout_info<set_flow_table_root_in>, layout_info<set_flow_table_root_out>,
     layout_info<create_flow_group_in>, layout_info<create_flow_group_out>,
     layout_info<destroy_flow_group_in>, layout_info<destroy_flow_group_out>,

@@ -4,6 +4,7 @@
 #include "model/steering/flow_tables.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace portcullis::model {
@@ -135,6 +136,18 @@ Verdict FlowTables::modify_table(FlowTableType type, std::uint32_t id,
     return verdict;
   table->miss = prm::FlowTableMiss{static_cast<std::uint8_t>(context.get<"table_miss_action">())};
   table->miss_id = context.get<"table_miss_id">();
+  return {};
+}
+
+Verdict FlowTables::query_table(FlowTableType type, std::uint32_t id,
+                                prm::View<prm::flow_table_context> context) const {
+  const Table* const table = find(type, id);
+  if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  static_cast<void>(context.try_set<"table_miss_action">(prm::number(table->miss)));
+  static_cast<void>(context.try_set<"level">(table->level));
+  static_cast<void>(
+      context.try_set<"log_size">(static_cast<unsigned>(std::countr_zero(table->size))));
+  static_cast<void>(context.try_set<"table_miss_id">(table->miss_id));
   return {};
 }
 

@@ -78,6 +78,9 @@ class FlowTables {
                        std::uint32_t& id);
   Verdict modify_table(prm::FlowTableType type, std::uint32_t id,
                        prm::ConstView<prm::flow_table_context> context);
+  /// `context` is zeroed.
+  Verdict query_table(prm::FlowTableType type, std::uint32_t id,
+                      prm::View<prm::flow_table_context> context) const;
   Verdict destroy_table(prm::FlowTableType type, std::uint32_t id);
   Verdict create_group(prm::ConstView<prm::create_flow_group_in> in, std::uint32_t& id);
   Verdict destroy_group(prm::ConstView<prm::destroy_flow_group_in> in);

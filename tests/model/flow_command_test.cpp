@@ -57,6 +57,11 @@ class FlowCommands : public ::testing::Test {
   Answer root(const prm::Buffer<prm::set_flow_table_root_in>& in) {
     return driver_->run<prm::set_flow_table_root_out>(in);
   }
+  Answer query(Place place) {
+    auto in = command<prm::query_flow_table_in>(prm::Opcode::QUERY_FLOW_TABLE);
+    return driver_->run<prm::query_flow_table_out>(
+        in.put<"table_type">(place.type).put<"table_id">(place.table));
+  }
   Answer destroy(Place place) {
     auto in = command<prm::destroy_flow_table_in>(prm::Opcode::DESTROY_FLOW_TABLE);
     return driver_->run<prm::destroy_flow_table_out>(
@@ -182,6 +187,29 @@ TEST_F(FlowCommands, RootTable_MayBeDestroyedAsLinuxDoes) {
   const Place place = table();
   ASSERT_TRUE(root(root_command(place)).ok());
   EXPECT_TRUE(destroy(place).ok());
+}
+
+TEST_F(FlowCommands, QueryOfATable_SaysHowItWasMade) {
+  const Place above = table(FlowTableType::NIC_TX, 3);
+  auto make = table_command(FlowTableType::NIC_TX, kLogSize, 2);
+  make.put<"flow_table_context.table_miss_action">(prm::FlowTableMiss::FWD);
+  make.put<"flow_table_context.table_miss_id">(above.table);
+  const Place place{FlowTableType::NIC_TX, driver_->run<prm::create_flow_table_out>(make)
+                                               .as<prm::create_flow_table_out>()
+                                               .get<"table_id">()};
+  const Answer answer = query(place);
+  ASSERT_TRUE(answer.ok());
+  const auto said = answer.as<prm::query_flow_table_out>();
+  EXPECT_EQ(said.get<"flow_table_context.level">(), 2U);
+  EXPECT_EQ(said.get<"flow_table_context.log_size">(), kLogSize);
+  EXPECT_EQ(said.get<"flow_table_context.table_miss_action">(),
+            prm::number(prm::FlowTableMiss::FWD));
+  EXPECT_EQ(said.get<"flow_table_context.table_miss_id">(), above.table);
+}
+
+TEST_F(FlowCommands, QueryOfATableOfAnotherType_IsRefused) {
+  const Place place = table(FlowTableType::NIC_TX);
+  EXPECT_EQ(query({FlowTableType::NIC_RX, place.table}).status, CommandStatus::BAD_RES_ERR);
 }
 
 TEST_F(FlowCommands, TableOfADomainThatIsNotThere_IsRefused) {
