@@ -15,6 +15,8 @@
 #include "prm/cmd_interface.hpp"
 #include "prm/command_fields.hpp"
 #include "prm/enums.hpp"
+#include "prm/flow_commands.hpp"
+#include "prm/flow_enums.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/opcodes.hpp"
@@ -32,6 +34,13 @@ constexpr int kUnconfirmed = -1;
 
 std::string name_of(std::span<const std::byte> in) {
   return std::string(prm::name(prm::opcode_of(in)));
+}
+
+/// Of an entry there are two calls, and the kernel says no more than a number of either.
+std::string hint(prm::Opcode opcode, int error) {
+  if (opcode != prm::Opcode::SET_FLOW_TABLE_ENTRY) return "";
+  if (error == EPERM) return " (a rule that leads to it takes CAP_NET_RAW)";
+  return " (of the entry, or of the kernel's rule that leads to it)";
 }
 
 /// What a call that failed, or an output that is not success, means to a driver.
@@ -52,7 +61,8 @@ std::optional<Error> failure(std::span<const std::byte> in, std::span<const std:
                              answer.get<"syndrome">()};
     return Error{Errc::CommandFailed, prm::describe(fault), fault};
   }
-  const std::string text = name_of(in) + " by DevX: " + std::generic_category().message(error);
+  const std::string text = name_of(in) + " by DevX: " + std::generic_category().message(error) +
+                           hint(prm::opcode_of(in), error);
   switch (error) {
     case ENOENT:
       return Error{Errc::NotFound, name_of(in) + ": no such object was made here", std::nullopt};
@@ -67,6 +77,7 @@ std::optional<Error> failure(std::span<const std::byte> in, std::span<const std:
     case EOPNOTSUPP:
     case ENOMEM:
     case EBUSY:
+    case EEXIST:
     case EAGAIN:  // NO_RES_ERR by cmd_status_to_err, where the kernel keeps the status for itself
       return Error{Errc::System, text, std::nullopt};
     case kUnconfirmed:
@@ -220,10 +231,15 @@ int Channel::perform(std::span<const std::byte> in, std::span<std::byte> out) {
       return allocate_uar(out);
     case Call::FreeUar:
       return free_uar(id_at(in, how.id_at));
+    case Call::SetRoot:
+      return rules_.set_root(in);
     default:
       break;
   }
-  const int error = perform_on_object(how, in, out);
+  const bool is_made =
+      how.call == Call::SetEntry &&
+      prm::ConstView<prm::cmd_in>::at(in).get<"op_mod">() == prm::number(prm::SetFteOpMod::SET);
+  const int error = is_made ? make_entry(named(how, in), in, out) : perform_on_object(how, in, out);
   return error == 0 && may_be_faked(how) ? confirm() : error;
 }
 
@@ -237,18 +253,44 @@ int Channel::confirm() {
 
 int Channel::make(const Handling& how, std::span<const std::byte> in, std::span<std::byte> out) {
   std::unique_ptr<Object> object;
-  if (const int error = provider_->create(in, out, object); error != 0) return error;
+  if (const int error = rules_.create(in, out, object); error != 0) return error;
   if (const int error = subscribe(how.kind, *object); error != 0) {
     static_cast<void>(object->destroy());
     return error;
   }
   std::shared_ptr<Object> replaced;  // goes without the lock; it has been destroyed
   const std::scoped_lock lock(mutex_);
-  Made& made = objects_[ObjectName{how.kind, id_at(out, kNewIdAt)}];
+  ObjectName name = named(how, in);
+  name.id = id_at(out, kNewIdAt);
+  Made& made = objects_[name];
   replaced = std::exchange(made.object, std::move(object));
   made.order = ++made_;
   made.is_busy = false;
   return 0;
+}
+
+int Channel::make_entry(const ObjectName& name, std::span<const std::byte> in,
+                        std::span<std::byte> out) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!objects_.try_emplace(name, Made{.order = 0, .object = nullptr, .is_busy = true}).second)
+      return EEXIST;
+  }
+  std::unique_ptr<Object> object;
+  const int error = rules_.create(in, out, object);
+  const std::scoped_lock lock(mutex_);
+  if (object == nullptr) {
+    objects_.erase(name);
+  } else {
+    objects_[name] = {.order = ++made_, .object = std::move(object), .is_busy = false};
+  }
+  return error;
+}
+
+Channel::ObjectName Channel::named(const Handling& how, std::span<const std::byte> in) noexcept {
+  return {.kind = how.kind,
+          .table = how.table_at == 0 ? 0 : id_at(in, how.table_at),
+          .id = id_at(in, how.id_at)};
 }
 
 /// To what ends a queue: the types of pmd::Hca's event queue that DevX takes for one
@@ -267,11 +309,11 @@ int Channel::subscribe(Kind kind, Object& object) {
 
 int Channel::perform_on_object(const Handling& how, std::span<const std::byte> in,
                                std::span<std::byte> out) {
-  const ObjectName name{how.kind, id_at(in, how.id_at)};
+  const ObjectName name = named(how, in);
   int error = 0;
   const std::shared_ptr<Object> object = take(name, error);
   if (object == nullptr) return error;
-  if (how.call == Call::Modify) {
+  if (how.call == Call::Modify || how.call == Call::SetEntry) {
     error = object->modify(in, out);
   } else if (how.call == Call::Query) {
     error = object->query(in, out);

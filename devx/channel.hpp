@@ -4,14 +4,16 @@
 // that makes it, and the caller waits for the thread, with a deadline. A command that did not
 // return in time keeps its slot until it does.
 //
-// While the kernel driver takes the NIC for broken it answers "ok" to 2ERR_QP, 2RST_QP and every
-// DESTROY_* without asking the device (mlx5_internal_err_ret_value of mlx5_core). So after such an
-// "ok" the channel asks QUERY_ISSI, which the kernel does not fake; the state of a NIC that is
-// broken does not pass while this process's context lives, since recovery unloads mlx5_ib first and
-// takes the context away (mlx5_unload_one, ib_uverbs_disassociate_ucontext). Only then is it ok.
+// While the kernel driver takes the NIC for broken it answers "ok" to 2ERR_QP, 2RST_QP, every
+// DESTROY_* and SET_FLOW_TABLE_ENTRY without asking the device (mlx5_internal_err_ret_value of
+// mlx5_core). So after such an "ok" the channel asks QUERY_ISSI, which the kernel does not fake;
+// the state of a NIC that is broken does not pass while this process's context lives, since
+// recovery unloads mlx5_ib first and takes the context away (mlx5_unload_one,
+// ib_uverbs_disassociate_ucontext). Only then is it ok.
 #pragma once
 
 #include <array>
+#include <compare>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +29,7 @@
 
 #include "base/clock.hpp"
 #include "devx/command_table.hpp"
+#include "devx/flow_rules.hpp"
 #include "devx/memory_space.hpp"
 #include "devx/provider.hpp"
 #include "pmd/command_channel.hpp"
@@ -78,15 +81,20 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
     int error = 0;
     std::thread thread;
   };
-  using ObjectName = std::pair<Kind, std::uint32_t>;
+  struct ObjectName {
+    Kind kind{};
+    std::uint32_t table = 0;  // of what is in a flow table
+    std::uint32_t id = 0;
+    auto operator<=>(const ObjectName&) const = default;
+  };
   struct Made {
     std::uint64_t order = 0;
-    std::shared_ptr<Object> object;
-    bool is_busy = false;  // a call is under way, and an object takes one at a time
+    std::shared_ptr<Object> object;  // null: it is being made, under a name that is known before
+    bool is_busy = false;            // a call is under way, and an object takes one at a time
   };
 
   Channel(Provider& provider, const MemorySpace& space, Clock clock) noexcept
-      : provider_(&provider), space_(&space), clock_(clock) {}
+      : provider_(&provider), rules_(provider), space_(&space), clock_(clock) {}
   [[nodiscard]] Result<void> start();
   void serve(Slot& slot);
   [[nodiscard]] std::optional<std::uint32_t> free_slot(pmd::SlotClass slot_class) const noexcept;
@@ -97,14 +105,21 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
                                       std::span<std::byte> out);
   [[nodiscard]] int confirm();
   [[nodiscard]] static int subscribe(Kind kind, Object& object);
+  [[nodiscard]] static ObjectName named(const Handling& how,
+                                        std::span<const std::byte> in) noexcept;
   [[nodiscard]] int make(const Handling& how, std::span<const std::byte> in,
                          std::span<std::byte> out);
+  /// An entry has its name from whoever asks. It is taken while the call is under way, so that who
+  /// gave up waiting cannot take away what may yet be made.
+  [[nodiscard]] int make_entry(const ObjectName& name, std::span<const std::byte> in,
+                               std::span<std::byte> out);
   [[nodiscard]] int allocate_uar(std::span<std::byte> out);
   [[nodiscard]] int free_uar(std::uint32_t index);
   /// Null and an errno when there is none, or when a call about it has not returned.
   [[nodiscard]] std::shared_ptr<Object> take(const ObjectName& name, int& error);
 
   Provider* provider_;
+  FlowRules rules_;
   const MemorySpace* space_;
   Clock clock_;
   mutable std::mutex mutex_;  // of all that follows

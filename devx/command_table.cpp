@@ -5,6 +5,8 @@
 #include <array>
 
 #include "prm/counter_commands.hpp"
+#include "prm/flow_commands.hpp"
+#include "prm/layout.hpp"
 
 namespace portcullis::devx {
 namespace {
@@ -13,6 +15,19 @@ using prm::Opcode;
 
 // query_q_counter_in ends in 24 reserved bits and the set's number.
 constexpr std::size_t kQCounterAt = prm::query_q_counter_in::bytes - 4;
+
+/// The four bytes that a field ends with.
+template <class L, prm::Name Path>
+constexpr std::size_t kDwordOf = prm::place<L, Path>.offset / 32 * 4;
+
+constexpr std::size_t kTableAt = kDwordOf<prm::set_fte_in, "table_id">;
+static_assert(kTableAt == kDwordOf<prm::destroy_flow_table_in, "table_id"> &&
+              kTableAt == kDwordOf<prm::create_flow_group_in, "table_id"> &&
+              kTableAt == kDwordOf<prm::destroy_flow_group_in, "table_id"> &&
+              kTableAt == kDwordOf<prm::delete_fte_in, "table_id">);
+constexpr std::size_t kGroupAt = kDwordOf<prm::destroy_flow_group_in, "group_id">;
+constexpr std::size_t kIndexAt = kDwordOf<prm::set_fte_in, "flow_index">;
+static_assert(kIndexAt == kDwordOf<prm::delete_fte_in, "flow_index">);
 
 constexpr std::array kHandlings{
     Handling{Opcode::QUERY_HCA_CAP, Call::General},
@@ -44,6 +59,13 @@ constexpr std::array kHandlings{
     Handling{Opcode::DEALLOC_Q_COUNTER, Call::Destroy, Kind::QCounter},
     Handling{Opcode::ALLOC_TRANSPORT_DOMAIN, Call::Create, Kind::TransportDomain},
     Handling{Opcode::DEALLOC_TRANSPORT_DOMAIN, Call::Destroy, Kind::TransportDomain},
+    Handling{Opcode::CREATE_FLOW_TABLE, Call::Create, Kind::FlowTable},
+    Handling{Opcode::DESTROY_FLOW_TABLE, Call::Destroy, Kind::FlowTable, kTableAt},
+    Handling{Opcode::CREATE_FLOW_GROUP, Call::Create, Kind::FlowGroup, 0, kTableAt},
+    Handling{Opcode::DESTROY_FLOW_GROUP, Call::Destroy, Kind::FlowGroup, kGroupAt, kTableAt},
+    Handling{Opcode::SET_FLOW_TABLE_ENTRY, Call::SetEntry, Kind::FlowEntry, kIndexAt, kTableAt},
+    Handling{Opcode::DELETE_FLOW_TABLE_ENTRY, Call::Destroy, Kind::FlowEntry, kIndexAt, kTableAt},
+    Handling{Opcode::SET_FLOW_TABLE_ROOT, Call::SetRoot},
     Handling{Opcode::ALLOC_UAR, Call::AllocateUar},
     Handling{Opcode::DEALLOC_UAR, Call::FreeUar},
 };
@@ -56,7 +78,7 @@ const Handling* handling_of(prm::Opcode opcode) noexcept {
 }
 
 bool may_be_faked(const Handling& how) noexcept {
-  return how.call == Call::Destroy || how.opcode == Opcode::QP_2ERR ||
+  return how.call == Call::Destroy || how.call == Call::SetEntry || how.opcode == Opcode::QP_2ERR ||
          how.opcode == Opcode::QP_2RST;
 }
 

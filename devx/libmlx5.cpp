@@ -77,10 +77,64 @@ class Mlx5Object final : public Object {
     return error;
   }
   void leave() noexcept override { object_ = nullptr; }
+  [[nodiscard]] mlx5dv_devx_obj* handle() const noexcept { return object_; }
 
  private:
   mlx5dv_devx_obj* object_;
   mlx5dv_devx_event_channel* events_;
+};
+
+/// struct mlx5dv_flow_match_parameters: its length, and the device's layout behind it.
+class MatchParameters {
+ public:
+  explicit MatchParameters(std::span<const std::byte> layout)
+      : words_(1 + (layout.size() + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t)) {
+    get()->match_sz = layout.size();
+    std::ranges::copy(layout, std::as_writable_bytes(std::span(words_).subspan(1)).begin());
+  }
+  [[nodiscard]] mlx5dv_flow_match_parameters* get() noexcept {
+    return static_cast<mlx5dv_flow_match_parameters*>(static_cast<void*>(words_.data()));
+  }
+
+ private:
+  static_assert(sizeof(mlx5dv_flow_match_parameters) == sizeof(std::uint64_t));
+  std::vector<std::uint64_t> words_;
+};
+
+class Mlx5Rule final : public Rule {
+ public:
+  explicit Mlx5Rule(mlx5dv_flow_matcher* matcher) noexcept : matcher_(matcher) {}
+  Mlx5Rule(const Mlx5Rule&) = delete;
+  Mlx5Rule& operator=(const Mlx5Rule&) = delete;
+  ~Mlx5Rule() override { static_cast<void>(destroy()); }
+
+  [[nodiscard]] int lead(std::span<const std::byte> value, mlx5dv_devx_obj* table) {
+    MatchParameters parameters(value);
+    mlx5dv_flow_action_attr to{};
+    to.type = MLX5DV_FLOW_ACTION_DEST_DEVX;
+    to.obj = table;
+    errno = 0;
+    flow_ = mlx5dv_create_flow(matcher_, parameters.get(), 1, &to);
+    return flow_ == nullptr ? last_error() : 0;
+  }
+  /// The matcher is of the kernel's memory alone; one that is in use would say EBUSY.
+  int destroy() override {
+    if (flow_ != nullptr)
+      if (const int error = ibv_destroy_flow(flow_); error != 0) return error;
+    flow_ = nullptr;
+    if (matcher_ == nullptr) return 0;
+    const int error = mlx5dv_destroy_flow_matcher(matcher_);
+    if (error == 0) matcher_ = nullptr;
+    return error;
+  }
+  void leave() noexcept override {
+    flow_ = nullptr;
+    matcher_ = nullptr;
+  }
+
+ private:
+  mlx5dv_flow_matcher* matcher_;
+  ibv_flow* flow_ = nullptr;
 };
 
 class Mlx5UarPage final : public UarPage {
@@ -119,6 +173,26 @@ class Mlx5Provider final : public Provider {
   }
   int general(std::span<const std::byte> in, std::span<std::byte> out) override {
     return mlx5dv_devx_general_cmd(context_.get(), in.data(), in.size(), out.data(), out.size());
+  }
+
+  int lead(const Match& match, Object& table, std::unique_ptr<Rule>& rule) override {
+    const auto* const to = dynamic_cast<const Mlx5Object*>(&table);
+    if (to == nullptr || to->handle() == nullptr) return EINVAL;
+    MatchParameters mask(match.mask);
+    mlx5dv_flow_matcher_attr wanted{};
+    wanted.type = IBV_FLOW_ATTR_NORMAL;
+    wanted.priority = 0;  // before every other rule of a process
+    wanted.match_criteria_enable = match.criteria;
+    wanted.match_mask = mask.get();
+    wanted.comp_mask = MLX5DV_FLOW_MATCHER_MASK_FT_TYPE;
+    wanted.ft_type = MLX5DV_FLOW_TABLE_TYPE_RDMA_RX;
+    errno = 0;
+    auto* const matcher = mlx5dv_create_flow_matcher(context_.get(), &wanted);
+    if (matcher == nullptr) return last_error();
+    auto made = std::make_unique<Mlx5Rule>(matcher);
+    if (const int error = made->lead(match.value, to->handle()); error != 0) return error;
+    rule = std::move(made);
+    return 0;
   }
 
   Result<UmemId> register_memory(std::span<std::byte> memory) override {

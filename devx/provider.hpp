@@ -40,6 +40,25 @@ class Object {
   virtual void leave() noexcept = 0;
 };
 
+/// Which packets: mask and value of fte_match_param, and match_criteria_enable, as
+/// CREATE_FLOW_GROUP and SET_FLOW_TABLE_ENTRY have them.
+struct Match {
+  std::uint8_t criteria = 0;
+  std::span<const std::byte> mask;
+  std::span<const std::byte> value;
+};
+
+/// A rule of the kernel's that leads packets into a flow table of DevX. The kernel keeps it, and
+/// takes it back when the process ends.
+class Rule {
+ public:
+  virtual ~Rule() = default;
+  /// Once it has returned 0 the rule is gone and takes no further call.
+  [[nodiscard]] virtual int destroy() = 0;
+  /// As Object::leave().
+  virtual void leave() noexcept = 0;
+};
+
 /// A page of doorbells; freed on destruction.
 class UarPage {
  public:
@@ -59,6 +78,11 @@ class Provider {
                                    std::unique_ptr<Object>& object) = 0;
   /// A command about no object: queries of the function (devx_is_general_cmd).
   [[nodiscard]] virtual int general(std::span<const std::byte> in, std::span<std::byte> out) = 0;
+  /// Makes a rule in the kernel's first table of RDMA_RX (mlx5dv_create_flow with
+  /// MLX5DV_FLOW_ACTION_DEST_DEVX); `table` is one that create() made, `rule` is set when 0 is
+  /// returned.
+  [[nodiscard]] virtual int lead(const Match& match, Object& table,
+                                 std::unique_ptr<Rule>& rule) = 0;
   /// Pins `memory` for the device to read and write.
   [[nodiscard]] virtual Result<UmemId> register_memory(std::span<std::byte> memory) = 0;
   /// Fails, and nothing is unpinned, while a queue or a key lies in it. Called from a thread of its

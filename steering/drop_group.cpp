@@ -132,11 +132,13 @@ Result<void> DropGroup::remove(std::uint32_t index, std::uint64_t deadline_ns) {
   const auto done =
       pmd::run<prm::delete_fte_out>(*context_->commands, in, deadline_ns, pmd::SlotClass::Fence);
   if (!done) {
-    // Whether a doubtful entry was ever there only the device knows: not there is as good as gone.
+    // Whether a doubtful entry was ever there only the device knows, or who made it for us: not
+    // there is as good as gone.
     const auto& answer = done.error().command;
-    if (state_[index] != State::Doubtful || !answer ||
-        answer->status != prm::number(prm::CommandStatus::BAD_RES_ERR))
-      return tl::unexpected(done.error());
+    const bool is_not_there = answer
+                                  ? answer->status == prm::number(prm::CommandStatus::BAD_RES_ERR)
+                                  : done.error().code == Errc::NotFound;
+    if (state_[index] != State::Doubtful || !is_not_there) return tl::unexpected(done.error());
   }
   state_[index] = State::Empty;
   return {};

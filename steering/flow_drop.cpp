@@ -36,6 +36,11 @@ DropGroup::Options group_options(const FlowDrop::Options& options, Shape shape) 
 
 Result<SelfTestVerdict> try_shape(const pmd::Context& context, const FlowDrop::Options& options,
                                   Shape shape) {
+  // Its NIC serves processes that are not ours, and the self-test would stop them too.
+  if (context.is_kept && scope(shape) == Scope::Function && !options.allow_function_drop)
+    return fail(Errc::Unsupported,
+                "it drops for every process on a NIC that its kernel driver keeps; not tried "
+                "(--allow-function-drop)");
   PORTCULLIS_TRY_ASSIGN(DropGroup group, DropGroup::create(context, group_options(options, shape)));
   SelfTestOptions test;
   test.loopback = options.loopback;

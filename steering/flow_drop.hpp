@@ -5,7 +5,8 @@
 // self-test, and keeps the best: lease scope before function scope, one that stops running
 // connections before one that does not. A function-scope entry hits every tenant, so it is
 // installed only while no other lease is ACTIVE, or where that was allowed, and taken out again
-// before the next lease is served.
+// before the next lease is served. On a NIC that its kernel driver keeps it hits every process of
+// the host, and is not even tried unless that was allowed.
 #pragma once
 
 #include <cstdint>

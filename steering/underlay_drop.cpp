@@ -53,6 +53,8 @@ UnderlayDrop::UnderlayDrop(const pmd::Context& context, pmd::ProtectionDomain pd
 
 Result<std::unique_ptr<UnderlayDrop>> UnderlayDrop::set_up(const pmd::Context& context,
                                                            const Options& options) {
+  if (context.is_kept)
+    return forbidden("a root of a QP's own is set by the kernel driver that keeps this NIC alone");
   if (!options.try_anyway) PORTCULLIS_TRY(check_offered(context));
   PORTCULLIS_TRY_ASSIGN(auto pd, pmd::ProtectionDomain::create(context));
   PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogCompletions));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -13,6 +14,8 @@
 #include "prm/command_fields.hpp"
 #include "prm/doorbell.hpp"
 #include "prm/eqe.hpp"
+#include "prm/flow_commands.hpp"
+#include "prm/flow_enums.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/user_context_commands.hpp"
 #include "prm/view.hpp"
@@ -22,8 +25,47 @@ namespace {
 
 using prm::Opcode;
 
+/// devx_obj_build_destroy_cmd: whatever else its input has, an id ends at byte 12.
+std::vector<std::byte> destroy_by_id(Opcode opcode, std::span<const std::byte> out) {
+  constexpr std::size_t kBytes = 16;
+  std::vector<std::byte> command(kBytes);
+  command[0] = static_cast<std::byte>(prm::number(opcode) >> 8);
+  command[1] = static_cast<std::byte>(prm::number(opcode));
+  std::ranges::copy(out.subspan(devx::kNewIdAt + 1, 3), command.begin() + devx::kNewIdAt + 1);
+  return command;
+}
+
+template <class L>
+std::vector<std::byte> bytes_of(const prm::Buffer<L>& command) {
+  return {command.all().begin(), command.all().end()};
+}
+
+std::vector<std::byte> destroy_table(std::span<const std::byte> out) {
+  prm::Buffer<prm::destroy_flow_table_in> in;
+  in.put<"opcode">(Opcode::DESTROY_FLOW_TABLE).put<"table_type">(prm::FlowTableType::RDMA_RX);
+  in.put<"table_id">(prm::ConstView<prm::create_flow_table_out>::at(out).get<"table_id">());
+  return bytes_of(in);
+}
+
+std::vector<std::byte> destroy_group(std::span<const std::byte> created,
+                                     std::span<const std::byte> out) {
+  prm::Buffer<prm::destroy_flow_group_in> in;
+  in.put<"opcode">(Opcode::DESTROY_FLOW_GROUP).put<"table_type">(prm::FlowTableType::RDMA_RX);
+  in.put<"table_id">(prm::ConstView<prm::create_flow_group_in>::at(created).get<"table_id">());
+  in.put<"group_id">(prm::ConstView<prm::create_flow_group_out>::at(out).get<"group_id">());
+  return bytes_of(in);
+}
+
+std::vector<std::byte> delete_entry(std::span<const std::byte> created) {
+  const auto made = prm::ConstView<prm::set_fte_in>::at(created);
+  prm::Buffer<prm::delete_fte_in> in;
+  in.put<"opcode">(Opcode::DELETE_FLOW_TABLE_ENTRY).put<"table_type">(prm::FlowTableType::RDMA_RX);
+  in.put<"table_id">(made.get<"table_id">()).put<"flow_index">(made.get<"flow_index">());
+  return bytes_of(in);
+}
+
 /// devx_obj_build_destroy_cmd.
-Opcode destroyer_of(Opcode create) {
+std::vector<std::byte> destroyer_of(std::span<const std::byte> in, std::span<const std::byte> out) {
   static const std::unordered_map<Opcode, Opcode> destroyers{
       {Opcode::ALLOC_PD, Opcode::DEALLOC_PD},
       {Opcode::CREATE_MKEY, Opcode::DESTROY_MKEY},
@@ -31,7 +73,16 @@ Opcode destroyer_of(Opcode create) {
       {Opcode::CREATE_QP, Opcode::DESTROY_QP},
       {Opcode::ALLOC_Q_COUNTER, Opcode::DEALLOC_Q_COUNTER},
       {Opcode::ALLOC_TRANSPORT_DOMAIN, Opcode::DEALLOC_TRANSPORT_DOMAIN}};
-  return destroyers.at(create);
+  switch (prm::opcode_of(in)) {
+    case Opcode::CREATE_FLOW_TABLE:
+      return destroy_table(out);
+    case Opcode::CREATE_FLOW_GROUP:
+      return destroy_group(in, out);
+    case Opcode::SET_FLOW_TABLE_ENTRY:
+      return delete_entry(in);
+    default:
+      return destroy_by_id(destroyers.at(prm::opcode_of(in)), out);
+  }
 }
 
 /// The queue of a completion vector: create_map_eq of mlx5/core/eq.c makes it everybody's.
@@ -55,6 +106,7 @@ KernelFake::KernelFake(std::vector<std::string> behaviours)
                  .value()),
       core_(*model_),
       hca_(pmd::Hca::bring_up(model_->device(), {}).value()),
+      rules_(hca_->context()),
       eq_memory_(DmaMemory::create(*hca_->context().device.dma, kPageBytes).value()),
       eqn_(create_shared_eq(hca_->context(), eq_memory_.iova())) {}
 
@@ -93,6 +145,16 @@ void KernelFake::answer_subscriptions_with(int error) {
   subscription_error_ = error;
 }
 
+std::size_t KernelFake::rules() const {
+  const std::scoped_lock lock(mutex_);
+  return rules_.count();
+}
+
+void KernelFake::answer_rules_with(int error) {
+  const std::scoped_lock lock(mutex_);
+  rule_error_ = error;
+}
+
 void KernelFake::sort_events() {
   while (const auto event = hca_->next_event()) {
     const auto* const of_qp = std::get_if<pmd::QpEvent>(&*event);
@@ -108,10 +170,19 @@ void KernelFake::sort_events() {
 
 /// mlx5_internal_err_ret_value: what only gives back is "done", everything else is aborted.
 int KernelFake::answer_by_itself(Opcode opcode, std::span<std::byte> out) {
-  static const std::set<Opcode> done{
-      Opcode::DESTROY_MKEY,      Opcode::DESTROY_CQ, Opcode::DESTROY_QP,
-      Opcode::DEALLOC_Q_COUNTER, Opcode::DEALLOC_PD, Opcode::DEALLOC_TRANSPORT_DOMAIN,
-      Opcode::QP_2ERR,           Opcode::QP_2RST,    Opcode::DESTROY_UMEM};
+  static const std::set<Opcode> done{Opcode::DESTROY_MKEY,
+                                     Opcode::DESTROY_CQ,
+                                     Opcode::DESTROY_QP,
+                                     Opcode::DEALLOC_Q_COUNTER,
+                                     Opcode::DEALLOC_PD,
+                                     Opcode::DEALLOC_TRANSPORT_DOMAIN,
+                                     Opcode::QP_2ERR,
+                                     Opcode::QP_2RST,
+                                     Opcode::DESTROY_UMEM,
+                                     Opcode::SET_FLOW_TABLE_ENTRY,
+                                     Opcode::DELETE_FLOW_TABLE_ENTRY,
+                                     Opcode::DESTROY_FLOW_GROUP,
+                                     Opcode::DESTROY_FLOW_TABLE};
   constexpr std::byte kAborted{0xfe};  // MLX5_DRIVER_STATUS_ABORTED
   if (done.contains(opcode)) return 0;
   out[0] = kAborted;
@@ -157,6 +228,74 @@ int KernelFake::run(std::uint32_t uid, std::span<const std::byte> command,
   return done ? 0 : EREMOTEIO;
 }
 
+class KernelFake::Made final : public devx::Object {
+ public:
+  Made(KernelFake& kernel, std::uint32_t uid, std::uint32_t id, std::vector<std::byte> destroy)
+      : kernel_(&kernel), uid_(uid), id_(id), destroy_(std::move(destroy)) {}
+  int modify(std::span<const std::byte> in, std::span<std::byte> out) override {
+    return kernel_->run(uid_, in, out);
+  }
+  int query(std::span<const std::byte> in, std::span<std::byte> out) override {
+    return kernel_->run(uid_, in, out);
+  }
+  int subscribe(std::span<const std::uint16_t> event_types) override {
+    const std::scoped_lock lock(kernel_->mutex_);
+    for (const std::uint16_t type : event_types) kernel_->subscribed_.insert({id_, type});
+    return kernel_->subscription_error_;
+  }
+  int destroy() override {
+    std::array<std::byte, 16> out{};
+    return kernel_->run(uid_, destroy_, out);
+  }
+  void leave() noexcept override {}
+
+  /// is_flow_dest of mlx5_ib/fs.c, as far as get_dests takes one in RDMA_RX: the table's id.
+  [[nodiscard]] std::optional<std::uint32_t> flow_table() const {
+    if (prm::opcode_of(destroy_) != Opcode::DESTROY_FLOW_TABLE) return std::nullopt;
+    return prm::ConstView<prm::destroy_flow_table_in>::at(destroy_).get<"table_id">();
+  }
+
+ private:
+  KernelFake* kernel_;
+  std::uint32_t uid_;
+  std::uint32_t id_;
+  std::vector<std::byte> destroy_;
+};
+
+class KernelFake::Led final : public devx::Rule {
+ public:
+  Led(KernelFake& kernel, std::uint32_t rule) noexcept : kernel_(&kernel), rule_(rule) {}
+  Led(const Led&) = delete;
+  Led& operator=(const Led&) = delete;
+  ~Led() override { static_cast<void>(destroy()); }
+  /// mlx5_ib_destroy_flow: void of what the device says, and a broken one is not asked.
+  int destroy() override {
+    const std::scoped_lock lock(kernel_->mutex_);
+    if (std::exchange(is_there_, false) && !kernel_->broken_) kernel_->rules_.remove(rule_);
+    return 0;
+  }
+  void leave() noexcept override { is_there_ = false; }
+
+ private:
+  KernelFake* kernel_;
+  std::uint32_t rule_;
+  bool is_there_ = true;
+};
+
+/// UVERBS_HANDLER(MLX5_IB_METHOD_CREATE_FLOW), with a matcher of RDMA_RX and one object of DevX.
+int KernelFake::lead(const devx::Match& match, const devx::Object& table,
+                     std::unique_ptr<devx::Rule>& rule) {
+  const std::scoped_lock lock(mutex_);
+  if (rule_error_ != 0) return rule_error_;
+  const auto to = dynamic_cast<const Made&>(table).flow_table();
+  if (!to) return EINVAL;
+  std::uint32_t made = 0;
+  // Of a broken NIC SET_FLOW_TABLE_ENTRY is done, and the kernel notes a rule.
+  if (const int error = broken_ ? 0 : rules_.add(match, *to, made); error != 0) return error;
+  rule = std::make_unique<Led>(*this, made);
+  return 0;
+}
+
 class KernelFake::Process final : public devx::Provider {
  public:
   explicit Process(KernelFake& kernel)
@@ -171,39 +310,6 @@ class KernelFake::Process final : public devx::Provider {
     const std::scoped_lock lock(kernel_->mutex_);
     static_cast<void>(pmd::run<prm::destroy_uctx_out>(kernel_->commands(), in));
   }
-
-  class Made final : public devx::Object {
-   public:
-    Made(const Process& process, Opcode destroy, std::uint32_t id) noexcept
-        : kernel_(process.kernel_), uid_(process.uid_), destroy_(destroy), id_(id) {}
-    int modify(std::span<const std::byte> in, std::span<std::byte> out) override {
-      return kernel_->run(uid_, in, out);
-    }
-    int query(std::span<const std::byte> in, std::span<std::byte> out) override {
-      return kernel_->run(uid_, in, out);
-    }
-    int subscribe(std::span<const std::uint16_t> event_types) override {
-      const std::scoped_lock lock(kernel_->mutex_);
-      for (const std::uint16_t type : event_types) kernel_->subscribed_.insert({id_, type});
-      return kernel_->subscription_error_;
-    }
-    int destroy() override {
-      const auto opcode = static_cast<std::uint32_t>(prm::number(destroy_));
-      std::array<std::byte, 16> in{};
-      std::array<std::byte, 16> out{};
-      in[0] = static_cast<std::byte>(opcode >> 8);
-      in[1] = static_cast<std::byte>(opcode);
-      for (unsigned i = 0; i < 4; ++i) in[8 + i] = static_cast<std::byte>(id_ >> (24 - 8 * i));
-      return kernel_->run(uid_, in, out);
-    }
-    void leave() noexcept override {}
-
-   private:
-    KernelFake* kernel_;
-    std::uint32_t uid_;
-    Opcode destroy_;
-    std::uint32_t id_;
-  };
 
   class Page final : public devx::UarPage {
    public:
@@ -234,9 +340,13 @@ class KernelFake::Process final : public devx::Provider {
              std::unique_ptr<devx::Object>& object) override {
     const int error = kernel_->run(uid_, in, out);
     if (error != 0) return error;
-    object = std::make_unique<Made>(*this, destroyer_of(prm::opcode_of(in)),
-                                    devx::id_at(out, devx::kNewIdAt));
+    object = std::make_unique<Made>(*kernel_, uid_, devx::id_at(out, devx::kNewIdAt),
+                                    destroyer_of(in, out));
     return 0;
+  }
+  int lead(const devx::Match& match, devx::Object& table,
+           std::unique_ptr<devx::Rule>& rule) override {
+    return kernel_->lead(match, table, rule);
   }
   int general(std::span<const std::byte> in, std::span<std::byte> out) override {
     return kernel_->run(uid_, in, out);

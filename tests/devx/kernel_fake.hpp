@@ -24,6 +24,7 @@
 #include "model/model.hpp"
 #include "pmd/hca.hpp"
 #include "prm/opcodes.hpp"
+#include "tests/devx/kernel_rules.hpp"
 #include "tests/pmd/polled_loopback.hpp"
 
 namespace portcullis::testing {
@@ -43,6 +44,11 @@ class KernelFake {
   /// From now on the kernel takes the NIC for broken, as in MLX5_DEVICE_STATE_INTERNAL_ERROR.
   void break_down();
 
+  /// Rules that lead into tables of processes, now.
+  [[nodiscard]] std::size_t rules() const;
+  /// What the next rules are answered with, without asking the device; 0 at first. EPERM is a
+  /// process without CAP_NET_RAW (UVERBS_HANDLER(MLX5_IB_METHOD_CREATE_FLOW) of mlx5_ib/fs.c).
+  void answer_rules_with(int error);
   /// What a subscription is answered with; 0 at first.
   void answer_subscriptions_with(int error);
   /// Before a command is sent: a non-zero value is returned to the process, and nothing is sent.
@@ -54,16 +60,20 @@ class KernelFake {
 
  private:
   class Process;
+  class Made;
+  class Led;
   friend class Process;
   /// Takes what the function has to tell and keeps what somebody subscribed to, as EQEs.
   void sort_events();
   [[nodiscard]] pmd::CommandChannel& commands() { return *hca_->context().commands; }
   int run(std::uint32_t uid, std::span<const std::byte> command, std::span<std::byte> out);
+  int lead(const devx::Match& match, const devx::Object& table, std::unique_ptr<devx::Rule>& rule);
   static int answer_by_itself(prm::Opcode opcode, std::span<std::byte> out);
 
   std::unique_ptr<model::Model> model_;
   ModelCore core_;
   std::unique_ptr<pmd::Hca> hca_;
+  KernelRules rules_;
   DmaMemory eq_memory_;
   std::uint8_t eqn_;
   mutable std::mutex mutex_;  // one command queue for all threads
@@ -74,6 +84,7 @@ class KernelFake {
   std::unordered_map<std::uint32_t, std::pair<Iova, std::size_t>> umems_;
   std::vector<prm::Opcode> seen_;
   int subscription_error_ = 0;
+  int rule_error_ = 0;
   std::set<std::pair<std::uint32_t, std::uint16_t>> subscribed_;  // QP number, event type
   std::deque<std::array<std::byte, prm::kEqeBytes>> eqes_;
 };

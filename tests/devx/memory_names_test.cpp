@@ -37,6 +37,10 @@ class Registrar final : public devx::Provider {
   int general(std::span<const std::byte> /*in*/, std::span<std::byte> /*out*/) override {
     return ENOSYS;
   }
+  int lead(const devx::Match& /*match*/, devx::Object& /*table*/,
+           std::unique_ptr<devx::Rule>& /*rule*/) override {
+    return ENOSYS;
+  }
   Result<devx::UmemId> register_memory(std::span<std::byte> /*memory*/) override {
     return devx::UmemId{++last};
   }
