@@ -103,6 +103,11 @@ TEST(CommandFields, RegisterData_IsDecodedWhereTheRegisterIsKnown) {
   EXPECT_EQ(value_of(input_fields(endianness, Detail::Summary),
                      "register_data.register_host_endianness.he"),
             "0x1");
+  const auto reset =
+      bytes_of("08050000 00000000 00009028 00000000 00000000 20000008 00000000 00000000");
+  EXPECT_EQ(value_of(input_fields(reset, Detail::Summary),
+                     "register_data.mfrl_reg.pci_sync_for_fw_update_start"),
+            "0x1");
   const auto other =
       bytes_of("08050000 00000001 00009014 00000000 00010101 00000000 00000000 00000000");
   EXPECT_EQ(value_of(input_fields(other, Detail::Summary), "register_data[0x00]"), "0x10101");

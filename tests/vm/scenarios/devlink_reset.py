@@ -27,14 +27,15 @@ EXPLAINED = {
 }
 RESETS = 2
 # A device that answers is believed. One that is switched off does not answer, and the kernel that
-# takes it for broken answers in its place: nothing of that proves anything.
-REVOKES = {
-    "link_down": r" TornDown, memory proved by DESTROY_MKEY,.*\nstatus 0$",
-    "during": r" Fenced \(failed .*\), memory unproved,.*\nstatus 3$",
-    "behind": r" Fenced \(failed .*\), memory unproved,.*\nstatus 3$",
-    "new": r" TornDown, memory proved by DESTROY_MKEY,.*\nstatus 0$",
-}
-AUDIT_END = (r"^fence-audit: .*(outcome=Fenced|Input/output error"
+# takes it for broken answers in its place: nothing of that proves anything, but for the pages that
+# the kernel has taken out of a strict IOMMU domain by itself.
+TORN_DOWN = r" TornDown, memory proved by DESTROY_MKEY,.*\nstatus 0$"
+FENCED = (r" Fenced \(failed 2ERR_QP\|DESTROY_MKEY\|.*\), memory (unproved|proved by unmap),.*"
+          r"\nstatus 3$")
+REVOKES = {"link_down": TORN_DOWN, "during": FENCED, "behind": FENCED, "new": TORN_DOWN}
+# The device goes while a grant, a fence or a sweep is under way, as it happens.
+AUDIT_END = (r"^fence-audit: .*(outcome=Fenced|Input/output error|No such device"
+             r"|Link has been severed|told that the device is broken"
              r"|before any revoke: .*IBV_WC_RETRY_EXC_ERR)")
 
 

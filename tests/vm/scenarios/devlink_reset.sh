@@ -25,7 +25,7 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 
 # grants NAME: a lease that somebody holds. Its name is the first word that is said of it. A busy
 # machine may be asked again.
-lease_of() { sed -n '1s/ .*//p' "/host/results/$1.lease"; }
+lease_of() { sed -n '1s/ .*//p' "/host/results/$1.lease" 2>/dev/null; }
 has_lease() { lease_of "$1" | grep -Eq '^[0-9a-f]+:[0-9a-f]+$'; }
 is_answered() { has_lease "$1" || gone $holder; }
 asks_for() {
