@@ -89,6 +89,7 @@ int main(int argc, char** argv) {
   }
   const auto done = portcullis::testing::run(argv[1], holds);
   if (done) return 0;
+  std::fflush(stdout);  // what was seen before comes first
   fmt::print(stderr, "devx-drop: {}\n", done.error().text);
   return 1;
 }
