@@ -35,6 +35,9 @@ inline constexpr std::uint64_t kLeastLockedBytes = std::uint64_t{128} << 20;
 /// Huge pages are reserved and not in use, on `node` if it is not -1.
 [[nodiscard]] bool has_free_hugepages(const Machine& machine, int node);
 
+/// This process has it in effect (CAP_* of linux/capability.h), as proc/self/status tells.
+[[nodiscard]] bool has_capability(const Machine& machine, unsigned capability);
+
 /// Locked memory: what a NIC that its kernel driver keeps needs of these.
 [[nodiscard]] Finding memlock_finding(const Machine& machine);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <linux/capability.h>
 
 #include <filesystem>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "devx/kept_nic.hpp"
 #include "devx/libmlx5.hpp"
 #include "pmd/vfio_function.hpp"
+#include "tools/doctor/checks.hpp"
 #include "tools/doctor/function_checks.hpp"
 
 namespace portcullis::tools::doctor {
@@ -152,6 +154,26 @@ Finding iommu_domain(const Machine& machine, const std::string& name) {
           "without iommu=pt, if it was booted with that; a fence by DESTROY_MKEY needs none"};
 }
 
+/// Whether steering can drop in RDMA_RX (devx/flow_rules.hpp). No lease needs it.
+Finding drop_entries(const Machine& machine, const std::string& name) {
+  const std::string needless = "a fence by DESTROY_MKEY needs none";
+  if (is_infiniband(machine, name))
+    return {kArea,
+            "drop-entries",
+            Status::Advice,
+            "none: on an InfiniBand port the kernel sets no root table of RDMA_RX",
+            {},
+            needless};
+  if (has_capability(machine, CAP_NET_RAW))
+    return {kArea, "drop-entries", Status::Ok, "flow rules of the kernel's may be made"};
+  return {kArea,
+          "drop-entries",
+          Status::Advice,
+          "none: a flow rule of the kernel's takes CAP_NET_RAW",
+          {},
+          "run as root, or setcap cap_net_raw+ep PROGRAM; " + needless};
+}
+
 Finding failed(std::string_view check, const Error& error, std::string hint) {
   return {kFunction, check, Status::Missing, error.text, {}, std::move(hint)};
 }
@@ -175,7 +197,8 @@ Findings kept_nic_findings(const Machine& machine, const std::string& name) {
           uverbs(machine, name),
           port(machine, name),
           address(machine, name),
-          iommu_domain(machine, name)};
+          iommu_domain(machine, name),
+          drop_entries(machine, name)};
 }
 
 Findings devx_findings(const std::string& name) {

@@ -14,8 +14,8 @@ namespace portcullis::tools::doctor {
 /// A name of /sys/class/infiniband, or what could be one: no PCI address.
 [[nodiscard]] bool may_be_kept(const std::string& device);
 
-/// rdma-device, kernel-driver, uverbs, port, address, iommu-domain. Ends with the first when there
-/// is no such device.
+/// rdma-device, kernel-driver, uverbs, port, address, iommu-domain, drop-entries. Ends with the
+/// first when there is no such device.
 [[nodiscard]] Findings kept_nic_findings(const Machine& machine, const std::string& name);
 
 /// devx, firmware, room: opened, asked, and closed again. The kernel goes on as before.

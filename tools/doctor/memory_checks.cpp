@@ -39,12 +39,7 @@ std::optional<std::uint64_t> locked_bytes_limit(const Machine& machine) {
 }
 
 /// vfio_lock_acct of Linux asks nobody who has CAP_IPC_LOCK.
-bool may_lock_anything(const Machine& machine) {
-  std::istringstream words(value_of(machine, "proc/self/status", "CapEff:"));
-  std::uint64_t effective = 0;
-  words >> std::hex >> effective;
-  return (effective >> CAP_IPC_LOCK & 1) != 0;
-}
+bool may_lock_anything(const Machine& machine) { return has_capability(machine, CAP_IPC_LOCK); }
 
 struct Pages {
   std::uint64_t reserved = 0;
@@ -126,6 +121,13 @@ Finding hugetlbfs(const Machine& machine) {
 }
 
 }  // namespace
+
+bool has_capability(const Machine& machine, unsigned capability) {
+  std::istringstream words(value_of(machine, "proc/self/status", "CapEff:"));
+  std::uint64_t effective = 0;
+  words >> std::hex >> effective;
+  return (effective >> capability & 1) != 0;
+}
 
 bool has_free_hugepages(const Machine& machine, int node) {
   return pages_in(machine, folder_of(machine, node)).free > 0;

@@ -40,6 +40,7 @@ struct KeptNic : ::testing::Test {
     machine.file(device + "ports/1/gid_attrs/types/3", "RoCE v2\n");
     machine.file("sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n");
     machine.file("dev/infiniband/uverbs0", "");
+    machine.file("proc/self/status", "CapEff:\t0000000000002000\n");  // CAP_NET_RAW
   }
 
   [[nodiscard]] Findings findings() const {
@@ -69,6 +70,18 @@ TEST_F(KeptNic, AllAsItShouldBe_NothingIsMissing) {
   EXPECT_THAT(findings(), Each(Field(&Finding::status, Status::Ok)));
   EXPECT_THAT(found("rdma-device").what, HasSubstr(kBdf));
   EXPECT_EQ(found("address").what, "RoCEv2 0000:0000:0000:0000:0000:ffff:c000:0201, index 3");
+}
+
+TEST_F(KeptNic, ProcessWithoutNetRaw_HasNoDropEntries) {
+  machine.file("proc/self/status", "CapEff:\t0000000000001000\n");
+  EXPECT_EQ(found("drop-entries").status, Status::Advice);
+  EXPECT_THAT(found("drop-entries").what, HasSubstr("takes CAP_NET_RAW"));
+}
+
+TEST_F(KeptNic, InfiniBandPort_HasNoDropEntries) {
+  machine.file(std::string(kDevice) + "ports/1/link_layer", "InfiniBand\n");
+  EXPECT_EQ(found("drop-entries").status, Status::Advice);
+  EXPECT_THAT(found("drop-entries").what, HasSubstr("sets no root table of RDMA_RX"));
 }
 
 TEST_F(KeptNic, Named_IsOpenedByDevXAndToldWhatToTry) {
