@@ -42,10 +42,10 @@ def missing(results: Path, name: str) -> list[str]:
 def judge(build: Path, results: Path) -> list[str]:
     ethernet, infiniband = (of_rdma_rx(results / f"{port}.trace") for port in ("eth", "ib"))
     roots = ("SET_FLOW_TABLE_ROOT" in ethernet, "SET_FLOW_TABLE_ROOT" in infiniband)
+    wrong = [] if roots == (True, False) \
+        else [f"roots of RDMA_RX, Ethernet and InfiniBand: {roots}"]
     return missing(results, "drop") + missing(results, "drop_again") \
-        + left("eth", ethernet) + left("ib", infiniband) \
-        + ([] if roots == (True, False) else [f"roots of RDMA_RX, Ethernet and InfiniBand: {roots}"]) \
-        + rdma_log.judge(build, results)
+        + left("eth", ethernet) + left("ib", infiniband) + wrong + rdma_log.judge(build, results)
 
 
 SCENARIO = Scenario(
