@@ -33,9 +33,10 @@ TORN_DOWN = r" TornDown, memory proved by DESTROY_MKEY,.*\nstatus 0$"
 FENCED = (r" Fenced \(failed 2ERR_QP\|DESTROY_MKEY\|.*\), memory (unproved|proved by unmap),.*"
           r"\nstatus 3$")
 REVOKES = {"link_down": TORN_DOWN, "during": FENCED, "behind": FENCED, "new": TORN_DOWN}
-# The device goes while a grant, a fence or a sweep is under way, as it happens.
+# The device goes while a grant, the first WRITEs, a fence or a sweep is under way, as it happens.
 AUDIT_END = (r"^fence-audit: .*(outcome=Fenced|Input/output error|No such device"
              r"|Link has been severed|told that the device is broken"
+             r"|the clients' first WRITEs did not complete within 60 s"
              r"|before any revoke: .*IBV_WC_RETRY_EXC_ERR)")
 
 
