@@ -38,9 +38,10 @@ std::string name_of(std::span<const std::byte> in) {
 
 /// Of an entry there are two calls, and the kernel says no more than a number of either.
 std::string hint(prm::Opcode opcode, int error) {
-  if (opcode != prm::Opcode::SET_FLOW_TABLE_ENTRY) return "";
-  if (error == EPERM) return " (a rule that leads to it takes CAP_NET_RAW)";
-  return " (of the entry, or of the kernel's rule that leads to it)";
+  const bool is_entry = opcode == prm::Opcode::SET_FLOW_TABLE_ENTRY;
+  if (error == EPERM && (is_entry || opcode == prm::Opcode::SET_FLOW_TABLE_ROOT))
+    return " (a flow rule of the kernel's takes CAP_NET_RAW)";
+  return is_entry ? " (of the entry, or of the kernel's rule that leads to it)" : "";
 }
 
 /// What a call that failed, or an output that is not success, means to a driver.
@@ -120,6 +121,7 @@ Channel::~Channel() {
   std::ranges::sort(left, std::ranges::greater(), &Made::order);
   // One that the device does not give back stays with the kernel, which tries again at the end.
   bool is_answered = refused_.empty();
+  rules_.end(is_answered);
   for (Made& made : left) {
     if (is_answered) is_answered = made.object->destroy() != ETIMEDOUT;
     if (!is_answered) made.object->leave();
@@ -231,16 +233,20 @@ int Channel::perform(std::span<const std::byte> in, std::span<std::byte> out) {
       return allocate_uar(out);
     case Call::FreeUar:
       return free_uar(id_at(in, how.id_at));
-    case Call::SetRoot:
-      return rules_.set_root(in);
     default:
       break;
   }
+  const int error = perform_on_flows_or_object(how, in, out);
+  return error == 0 && may_be_faked(how) ? confirm() : error;
+}
+
+int Channel::perform_on_flows_or_object(const Handling& how, std::span<const std::byte> in,
+                                        std::span<std::byte> out) {
+  if (how.call == Call::SetRoot) return rules_.set_root(in);
   const bool is_made =
       how.call == Call::SetEntry &&
       prm::ConstView<prm::cmd_in>::at(in).get<"op_mod">() == prm::number(prm::SetFteOpMod::SET);
-  const int error = is_made ? make_entry(named(how, in), in, out) : perform_on_object(how, in, out);
-  return error == 0 && may_be_faked(how) ? confirm() : error;
+  return is_made ? make_entry(named(how, in), in, out) : perform_on_object(how, in, out);
 }
 
 int Channel::confirm() {

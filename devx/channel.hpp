@@ -101,6 +101,8 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
 
   // In the slot's thread, without the lock.
   [[nodiscard]] int perform(std::span<const std::byte> in, std::span<std::byte> out);
+  [[nodiscard]] int perform_on_flows_or_object(const Handling& how, std::span<const std::byte> in,
+                                               std::span<std::byte> out);
   [[nodiscard]] int perform_on_object(const Handling& how, std::span<const std::byte> in,
                                       std::span<std::byte> out);
   [[nodiscard]] int confirm();

@@ -78,8 +78,8 @@ const Handling* handling_of(prm::Opcode opcode) noexcept {
 }
 
 bool may_be_faked(const Handling& how) noexcept {
-  return how.call == Call::Destroy || how.call == Call::SetEntry || how.opcode == Opcode::QP_2ERR ||
-         how.opcode == Opcode::QP_2RST;
+  return how.call == Call::Destroy || how.call == Call::SetEntry || how.call == Call::SetRoot ||
+         how.opcode == Opcode::QP_2ERR || how.opcode == Opcode::QP_2RST;
 }
 
 std::uint32_t id_at(std::span<const std::byte> message, std::size_t at) noexcept {

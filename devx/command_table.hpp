@@ -52,7 +52,7 @@ struct Handling {
 
 /// Whether the kernel answers "ok" to it without asking a device that it takes for broken
 /// (mlx5_internal_err_ret_value of mlx5/core/cmd.c): what gives something back, 2ERR_QP, 2RST_QP,
-/// SET_FLOW_TABLE_ENTRY.
+/// SET_FLOW_TABLE_ENTRY, which a rule is as well.
 [[nodiscard]] bool may_be_faked(const Handling& how) noexcept;
 /// Null for a command that DevX does not take.
 [[nodiscard]] const Handling* handling_of(prm::Opcode opcode) noexcept;

@@ -201,19 +201,44 @@ int FlowRules::create_entry(std::span<const std::byte> in, std::span<std::byte> 
   return error;
 }
 
+int FlowRules::anchor(Table& table) {
+  prm::Buffer<prm::fte_match_param> mask;
+  mask.set<"misc_parameters.bth_dst_qp", 0xffffff>();
+  const prm::Buffer<prm::fte_match_param> queue_pair_0;
+  const int error = provider_->lead({.criteria = prm::number(prm::MatchCriteria::MISC_PARAMETERS),
+                                     .mask = mask.all(),
+                                     .value = queue_pair_0.all()},
+                                    *table.object, anchor_);
+  return error == EPERM ? error : 0;
+}
+
 int FlowRules::set_root(std::span<const std::byte> in) {
   if (in.size() != prm::set_flow_table_root_in::bytes) return EINVAL;
   const auto asked = prm::ConstView<prm::set_flow_table_root_in>::at(in);
   if (asked.get<"table_type">() != kRdmaRx || asked.get<"underlay_qpn">() != prm::kNoUnderlayQpn)
     return EOPNOTSUPP;
   const bool is_set = asked.get<"op_mod">() == prm::number(prm::FlowTableRootOpMod::SET);
-  std::shared_ptr<Table> next = is_set ? find(asked.get<"table_id">()) : nullptr;
+  const std::shared_ptr<Table> next = is_set ? find(asked.get<"table_id">()) : nullptr;
   if (is_set && next == nullptr) return ENOENT;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& table : {root_, next})
+      if (table != nullptr && table->entries != 0) return EBUSY;
+    root_ = next;
+  }
+  if (anchor_ != nullptr)
+    if (const int error = anchor_->destroy(); error != 0) return error;
+  anchor_.reset();
+  const int error = next == nullptr ? 0 : anchor(*next);
+  if (error == 0) return 0;
   const std::scoped_lock lock(mutex_);
-  for (const auto& table : {root_, next})
-    if (table != nullptr && table->entries != 0) return EBUSY;
-  root_ = std::move(next);
-  return 0;
+  root_ = nullptr;
+  return error;
+}
+
+void FlowRules::end(bool is_answered) {
+  if (anchor_ != nullptr && !is_answered) anchor_->leave();
+  anchor_.reset();
 }
 
 }  // namespace portcullis::devx

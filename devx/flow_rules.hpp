@@ -5,6 +5,9 @@
 // command of a process's. In its place every entry of a table that is to be a root gets a rule of
 // the kernel's own, in its first table of RDMA_RX, with the entry's criterion and value: it leads
 // what the entry is for into the table, where the entry decides. Nobody else's packets go there.
+// One rule more, for queue pair 0, which RoCE has not, stands as long as the table is to be a root:
+// the kernel makes its own table, root and group with the first rule and takes them away with the
+// last (_get_flow_table and put_flow_table of mlx5_ib/fs.c), and a revoke is to wait for neither.
 //
 // get_dests of mlx5_ib/fs.c lets a rule of RDMA_RX lead to a flow table of DevX, and to no other
 // end of ours: not to DROP. Such a rule takes CAP_NET_RAW (UVERBS_HANDLER(MLX5_IB_METHOD_CREATE_
@@ -33,9 +36,12 @@ class FlowRules {
   /// was made, its rule was not, and the device did not take the entry back.
   [[nodiscard]] int create(std::span<const std::byte> in, std::span<std::byte> out,
                            std::unique_ptr<Object>& object);
-  /// SET_FLOW_TABLE_ROOT; nothing is sent. EOPNOTSUPP for another domain and for an underlay QP,
-  /// EBUSY while entries stand in the table: a root comes before them and goes after them.
+  /// SET_FLOW_TABLE_ROOT. EOPNOTSUPP for another domain and for an underlay QP, EBUSY while entries
+  /// stand in the table: a root comes before them and goes after them. EPERM where no rule may be
+  /// made; a device that has something against this one is asked again by the entries.
   [[nodiscard]] int set_root(std::span<const std::byte> in);
+  /// What still stands goes, or is left to the kernel where the device does not answer.
+  void end(bool is_answered);
 
  private:
   struct Table;
@@ -50,6 +56,7 @@ class FlowRules {
                                  std::unique_ptr<Object>& object);
   /// Of a table of ours: the last but one that RDMA_RX has; an errno when the device says none.
   [[nodiscard]] int ask_level();
+  [[nodiscard]] int anchor(Table& table);
   [[nodiscard]] std::shared_ptr<Table> find(std::uint32_t table_id);
 
   Provider* provider_;
@@ -58,6 +65,7 @@ class FlowRules {
   std::map<std::uint32_t, std::shared_ptr<Table>> tables_;  // by table_id; one that is gone stays
                                                             // until its number is given anew
   std::shared_ptr<Table> root_;
+  std::unique_ptr<Rule> anchor_;  // the rule for queue pair 0, in one call at a time
 };
 
 }  // namespace portcullis::devx

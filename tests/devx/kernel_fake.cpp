@@ -150,6 +150,11 @@ std::size_t KernelFake::rules() const {
   return rules_.count();
 }
 
+std::size_t KernelFake::tables_made() const {
+  const std::scoped_lock lock(mutex_);
+  return rules_.tables_made();
+}
+
 void KernelFake::answer_rules_with(int error) {
   const std::scoped_lock lock(mutex_);
   rule_error_ = error;

@@ -46,6 +46,8 @@ class KernelFake {
 
   /// Rules that lead into tables of processes, now.
   [[nodiscard]] std::size_t rules() const;
+  /// How often it has made its own table of RDMA_RX.
+  [[nodiscard]] std::size_t tables_made() const;
   /// What the next rules are answered with, without asking the device; 0 at first. EPERM is a
   /// process without CAP_NET_RAW (UVERBS_HANDLER(MLX5_IB_METHOD_CREATE_FLOW) of mlx5_ib/fs.c).
   void answer_rules_with(int error);

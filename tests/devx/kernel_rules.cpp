@@ -35,6 +35,7 @@ Result<void> KernelRules::start() {
                                                     {.log_size = kLogSize, .level = kLevel}));
   PORTCULLIS_TRY(table.make_root());
   table_.emplace(std::move(table));
+  ++tables_made_;
   return {};
 }
 

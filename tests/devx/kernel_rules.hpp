@@ -31,6 +31,7 @@ class KernelRules {
   /// mlx5_del_flow_rules, which says nothing of how it went.
   void remove(std::uint32_t rule);
   [[nodiscard]] std::size_t count() const noexcept { return used_.size(); }
+  [[nodiscard]] std::size_t tables_made() const noexcept { return tables_made_; }
 
  private:
   struct Group {
@@ -46,7 +47,8 @@ class KernelRules {
 
   const pmd::Context* context_;
   std::optional<steering::FlowTable> table_;
-  std::vector<Group> groups_;     // destroyed before the table
+  std::vector<Group> groups_;  // destroyed before the table
+  std::size_t tables_made_ = 0;
   std::set<std::uint32_t> used_;  // indices
 };
 
