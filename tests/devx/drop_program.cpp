@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -47,6 +48,21 @@ Result<void> is_silenced(steering::LoopbackPair& pair, std::uint64_t before) {
   return {};
 }
 
+/// Entries that come and go, and how long the longest took.
+Result<void> come_and_go(steering::DropRule& drop, const steering::DropTarget& target,
+                         const Clock& clock) {
+  constexpr int kRounds = 32;
+  std::uint64_t longest_ns = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::uint64_t start_ns = clock.now_ns();
+    PORTCULLIS_TRY(drop.install(target, start_ns + kSoonNs));
+    PORTCULLIS_TRY(drop.remove(target, clock.now_ns() + kSoonNs));
+    longest_ns = std::max(longest_ns, clock.now_ns() - start_ns);
+  }
+  fmt::print("{} entries came and went, the longest in {} us\n", kRounds, longest_ns / kNsPerUs);
+  return {};
+}
+
 Result<void> run(const std::string& name, bool holds) {
   PORTCULLIS_TRY_ASSIGN(auto provider, devx::open_libmlx5(name));
   devx::KeptNic nic(std::move(provider), "devx " + name);
@@ -75,7 +91,8 @@ Result<void> run(const std::string& name, bool holds) {
     sleep(kLongS);
   }
   PORTCULLIS_TRY(drop->remove(pair->target(0), soon()));
-  return lands(*pair, 2, "the entry taken away");
+  PORTCULLIS_TRY(lands(*pair, 2, "the entry taken away"));
+  return come_and_go(*drop, pair->target(0), context.device.clock);
 }
 
 }  // namespace
