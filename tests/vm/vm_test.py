@@ -91,12 +91,13 @@ class VmTree(unittest.TestCase):
     def test_what_runs_unasked_leaves_out_what_is_long_and_nothing_else(self):
         left_out = set(scenario.names()) - set(scenario.short_names())
         self.assertEqual(left_out, {"dcb", "dcb_6_1", "devlink_reset", "devlink_reset_6_1",
-                                    "devx_eth", "devx_lost_eth", "first_light", "ipoib", "latency",
-                                    "leased_rxe", "mad", "mlx5_core_6_1", "mlx5_ib_6_1",
-                                    "mlx5_ib_loads", "mlx5_ib_loads_eth", "mlx5_ib_qps", "netdev",
-                                    "netdev_6_1", "nic_tx", "nvme", "post_cost", "post_cost_eth",
-                                    "rdma_core_tests", "rdma_core_tests_eth", "roce", "roce_rxe",
-                                    "soft-roce", "testpmd", "ucx"})
+                                    "devx_drop_6_1", "devx_eth", "devx_lost_eth", "first_light",
+                                    "ipoib", "latency", "leased_rxe", "mad", "mlx5_core_6_1",
+                                    "mlx5_ib_6_1", "mlx5_ib_loads", "mlx5_ib_loads_eth",
+                                    "mlx5_ib_qps", "netdev", "netdev_6_1", "nic_tx", "nvme",
+                                    "post_cost", "post_cost_eth", "rdma_core_tests",
+                                    "rdma_core_tests_eth", "roce", "roce_rxe", "soft-roce",
+                                    "testpmd", "ucx"})
 
     def test_kernel_is_the_newest_of_the_series_that_is_asked_for(self):
         for release in ("6.1.0-9-amd64", "6.12.9+deb13-amd64"):
