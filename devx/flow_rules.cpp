@@ -217,6 +217,8 @@ int FlowRules::set_root(std::span<const std::byte> in) {
   const auto asked = prm::ConstView<prm::set_flow_table_root_in>::at(in);
   if (asked.get<"table_type">() != kRdmaRx || asked.get<"underlay_qpn">() != prm::kNoUnderlayQpn)
     return EOPNOTSUPP;
+  const std::unique_lock call(rooting_, std::try_to_lock);
+  if (!call.owns_lock()) return EBUSY;
   const bool is_set = asked.get<"op_mod">() == prm::number(prm::FlowTableRootOpMod::SET);
   const std::shared_ptr<Table> next = is_set ? find(asked.get<"table_id">()) : nullptr;
   if (is_set && next == nullptr) return ENOENT;

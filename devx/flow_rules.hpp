@@ -37,7 +37,8 @@ class FlowRules {
   [[nodiscard]] int create(std::span<const std::byte> in, std::span<std::byte> out,
                            std::unique_ptr<Object>& object);
   /// SET_FLOW_TABLE_ROOT. EOPNOTSUPP for another domain and for an underlay QP, EBUSY while entries
-  /// stand in the table: a root comes before them and goes after them. EPERM where no rule may be
+  /// stand in the table, since a root comes before them and goes after them, and while another of
+  /// these calls has not returned. EPERM where no rule may be
   /// made; a device that has something against this one is asked again by the entries.
   [[nodiscard]] int set_root(std::span<const std::byte> in);
   /// What still stands goes, or is left to the kernel where the device does not answer.
@@ -65,7 +66,8 @@ class FlowRules {
   std::map<std::uint32_t, std::shared_ptr<Table>> tables_;  // by table_id; one that is gone stays
                                                             // until its number is given anew
   std::shared_ptr<Table> root_;
-  std::unique_ptr<Rule> anchor_;  // the rule for queue pair 0, in one call at a time
+  std::mutex rooting_;            // whoever is in set_root() holds it
+  std::unique_ptr<Rule> anchor_;  // the rule for queue pair 0
 };
 
 }  // namespace portcullis::devx

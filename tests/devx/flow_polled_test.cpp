@@ -174,6 +174,27 @@ TEST_F(KeptTables, ProcessWithoutNetRaw_IsToldAndLeavesNothing) {
   EXPECT_THAT(seen_last(2), ElementsAre(Opcode::DESTROY_FLOW_GROUP, Opcode::DESTROY_FLOW_TABLE));
 }
 
+TEST_F(KeptTables, RootWhoseCallHasNotReturned_TakesNoOther) {
+  std::promise<void> released;
+  const auto wait = released.get_future().share();
+  kernel.set_gate([wait](Opcode opcode) {
+    if (opcode == Opcode::SET_FLOW_TABLE_ENTRY) wait.wait();
+    return 0;
+  });
+  const pmd::Context& context = function->context();
+  auto table = steering::FlowTable::create(context, prm::FlowTableType::RDMA_RX, {}).value();
+  const std::uint64_t early = context.device.clock.now_ns() + 20 * kNsPerMs;
+  ASSERT_EQ(table.make_root(prm::kNoUnderlayQpn, early).error().code, Errc::Timeout);
+  const auto taken = table.destroy(soon());
+  kernel.set_gate({});
+  released.set_value();
+  ASSERT_FALSE(taken);
+  EXPECT_THAT(taken.error().text, HasSubstr("SET_FLOW_TABLE_ROOT by DevX"));
+  const auto is_gone = [this, &table] { return table.destroy(soon()).has_value(); };
+  EXPECT_TRUE(wait_until(context.device, soon(), is_gone));
+  EXPECT_EQ(kernel.rules(), 0u);
+}
+
 TEST_F(KeptTables, ShapeOfTheWholeFunction_IsNotEvenTried) {
   const auto refused = set_up("match-all");
   ASSERT_FALSE(refused);

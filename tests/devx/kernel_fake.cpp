@@ -290,7 +290,12 @@ class KernelFake::Led final : public devx::Rule {
 /// UVERBS_HANDLER(MLX5_IB_METHOD_CREATE_FLOW), with a matcher of RDMA_RX and one object of DevX.
 int KernelFake::lead(const devx::Match& match, const devx::Object& table,
                      std::unique_ptr<devx::Rule>& rule) {
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
+  const auto gate = gate_;
+  lock.unlock();
+  if (const int refused = gate ? gate(Opcode::SET_FLOW_TABLE_ENTRY) : 0; refused != 0)
+    return refused;
+  lock.lock();
   if (rule_error_ != 0) return rule_error_;
   const auto to = dynamic_cast<const Made&>(table).flow_table();
   if (!to) return EINVAL;

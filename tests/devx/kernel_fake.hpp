@@ -53,7 +53,8 @@ class KernelFake {
   void answer_rules_with(int error);
   /// What a subscription is answered with; 0 at first.
   void answer_subscriptions_with(int error);
-  /// Before a command is sent: a non-zero value is returned to the process, and nothing is sent.
+  /// Before a command is sent, and SET_FLOW_TABLE_ENTRY of a rule of the kernel's: a non-zero value
+  /// is returned to the process, and nothing is sent.
   void set_gate(std::function<int(prm::Opcode)> gate);
   /// After the device has answered, before the process hears of it.
   void set_late_gate(std::function<void(prm::Opcode)> gate);
