@@ -85,6 +85,7 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
     Kind kind{};
     std::uint32_t table = 0;  // of what is in a flow table
     std::uint32_t id = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes <=> for a 0
     auto operator<=>(const ObjectName&) const = default;
   };
   struct Made {

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -120,7 +121,8 @@ namespace {
 
 /// Is never destroyed: a connection may outlive what the end of a program destroys.
 LazyPages& pages_of_process() noexcept {
-  static LazyPages& all = *new LazyPages;
+  alignas(LazyPages) static std::array<std::byte, sizeof(LazyPages)> room;
+  static LazyPages& all = *::new (static_cast<void*>(room.data())) LazyPages;
   return all;
 }
 
