@@ -228,10 +228,9 @@ int FlowRules::set_root(std::span<const std::byte> in) {
       if (table != nullptr && table->entries != 0) return EBUSY;
     root_ = next;
   }
-  if (anchor_ != nullptr)
-    if (const int error = anchor_->destroy(); error != 0) return error;
-  anchor_.reset();
-  const int error = next == nullptr ? 0 : anchor(*next);
+  int error = anchor_ == nullptr ? 0 : anchor_->destroy();
+  if (error == 0) anchor_.reset();
+  if (error == 0 && next != nullptr) error = anchor(*next);
   if (error == 0) return 0;
   const std::scoped_lock lock(mutex_);
   root_ = nullptr;

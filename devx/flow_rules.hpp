@@ -38,8 +38,8 @@ class FlowRules {
                            std::unique_ptr<Object>& object);
   /// SET_FLOW_TABLE_ROOT. EOPNOTSUPP for another domain and for an underlay QP, EBUSY while entries
   /// stand in the table, since a root comes before them and goes after them, and while another of
-  /// these calls has not returned. EPERM where no rule may be
-  /// made; a device that has something against this one is asked again by the entries.
+  /// these calls has not returned. EPERM where no rule may be made; a device that has something
+  /// against this one is asked again by the entries. After an error of a rule no table is the root.
   [[nodiscard]] int set_root(std::span<const std::byte> in);
   /// What still stands goes, or is left to the kernel where the device does not answer.
   void end(bool is_answered);

@@ -3,7 +3,8 @@
 // devx-drop DEVICE [hold]: the DROP entry of RDMA_RX on a port that Linux's mlx5_ib keeps, through
 // a flow table of DevX that a rule of the kernel's leads into. WRITEs before it, under it and
 // behind it, and beside it those of another QP. With "hold" it says so once the entry stands and
-// waits to be killed. Scenario devx runs it; what it prints is what that looks for.
+// waits to be killed. Scenario devx_drop runs it; what it prints is what that looks
+// for.
 #include <fmt/format.h>
 #include <unistd.h>
 

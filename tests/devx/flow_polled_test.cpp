@@ -13,11 +13,10 @@
 #include <vector>
 
 #include "base/dma_bytes.hpp"
-#include "devx/function.hpp"
 #include "lease/fence_plan.hpp"
 #include "lease/lease_manager.hpp"
 #include "steering/set_up.hpp"
-#include "tests/devx/kernel_fake.hpp"
+#include "tests/devx/kept_function.hpp"
 
 namespace portcullis::testing {
 namespace {
@@ -32,15 +31,9 @@ using ::testing::HasSubstr;
 /// The rule that keeps the kernel's table, beside those of entries.
 constexpr std::size_t kAnchor = 1;
 
-struct KeptTables : ::testing::Test {
-  explicit KeptTables(std::vector<std::string> behaviours = {"rdma-rx-in-path",
-                                                             "no-occupied-index"})
-      : kernel(std::move(behaviours)) {}
-  void SetUp() override { ASSERT_TRUE(addresses.set(0, {kGid, kMac})); }
+struct KeptTables : KeptFunction {
+  KeptTables() : KeptFunction({"rdma-rx-in-path", "no-occupied-index"}) {}
 
-  [[nodiscard]] std::uint64_t soon() const {
-    return function->context().device.clock.now_ns() + 20 * kNsPerSecond;
-  }
   [[nodiscard]] steering::FlowDrop::Options wanted(const std::string& choice) const {
     steering::FlowDrop::Options options;
     options.choice = steering::parse_choice(choice).value();
@@ -58,11 +51,6 @@ struct KeptTables : ::testing::Test {
     std::erase(seen, Opcode::QUERY_ISSI);
     return {seen.end() - static_cast<std::ptrdiff_t>(std::min(count, seen.size())), seen.end()};
   }
-
-  KernelFake kernel;
-  pmd::RoceAddressTable addresses{kernel.hca().context()};
-  devx::KeptNic nic{kernel.open(), "a kept function"};
-  std::unique_ptr<devx::Function> function = devx::Function::open(nic, nic.device()).value();
 };
 
 struct KeptStops : KeptTables {
@@ -99,7 +87,7 @@ TEST_F(KeptStops, SelfTest_SaysThatNewAndRunningConnectionsAreStopped) {
 }
 
 TEST_F(KeptStops, EntryThatStands_NoPacketOfThatQpExecutes) {
-  ASSERT_TRUE(drop->install(target(), soon()));
+  ASSERT_TRUE(drop->install(target(), in_a_minute()));
   EXPECT_EQ(kernel.rules(), kAnchor + 1);
   write(std::byte{0x11});
   EXPECT_TRUE(is_silent_for(60));
@@ -107,40 +95,40 @@ TEST_F(KeptStops, EntryThatStands_NoPacketOfThatQpExecutes) {
 }
 
 TEST_F(KeptStops, EntryTakenAway_WhatWasStoppedGoesOn) {
-  ASSERT_TRUE(drop->install(target(), soon()));
+  ASSERT_TRUE(drop->install(target(), in_a_minute()));
   write(std::byte{0x22});
   ASSERT_TRUE(is_silent_for(20));
-  ASSERT_TRUE(drop->remove(target(), soon()));
+  ASSERT_TRUE(drop->remove(target(), in_a_minute()));
   EXPECT_EQ(kernel.rules(), kAnchor);
-  ASSERT_TRUE(client.cq.wait(soon()).value().ok());
+  ASSERT_TRUE(client.cq.wait(in_a_minute()).value().ok());
   EXPECT_EQ(first_byte(), std::byte{0x22});
 }
 
 TEST_F(KeptStops, EntryOfAnotherQp_ChangesNothing) {
-  ASSERT_TRUE(drop->install({.slot = 1, .qpn = client.qp.number()}, soon()));
-  ASSERT_TRUE(drop->remove({.slot = 1, .qpn = client.qp.number()}, soon()));
-  ASSERT_TRUE(drop->install({.slot = 3, .qpn = prm::QpNumber{0x7ffff}}, soon()));
+  ASSERT_TRUE(drop->install({.slot = 1, .qpn = client.qp.number()}, in_a_minute()));
+  ASSERT_TRUE(drop->remove({.slot = 1, .qpn = client.qp.number()}, in_a_minute()));
+  ASSERT_TRUE(drop->install({.slot = 3, .qpn = prm::QpNumber{0x7ffff}}, in_a_minute()));
   write(std::byte{0x33});
-  EXPECT_TRUE(client.cq.wait(soon()).value().ok());
+  EXPECT_TRUE(client.cq.wait(in_a_minute()).value().ok());
 }
 
 TEST_F(KeptStops, EntriesThatComeAndGo_TheKernelsTableStays) {
   const std::size_t made = kernel.tables_made();
-  ASSERT_TRUE(drop->install(target(), soon()));
-  ASSERT_TRUE(drop->remove(target(), soon()));
-  ASSERT_TRUE(drop->install(target(), soon()));
+  ASSERT_TRUE(drop->install(target(), in_a_minute()));
+  ASSERT_TRUE(drop->remove(target(), in_a_minute()));
+  ASSERT_TRUE(drop->install(target(), in_a_minute()));
   EXPECT_EQ(kernel.tables_made(), made);
 }
 
 TEST_F(KeptStops, EntryOverAnother_IsRefusedAndTheFirstStands) {
-  ASSERT_TRUE(drop->install(target(), soon()));
-  EXPECT_FALSE(drop->install(target(), soon()));
+  ASSERT_TRUE(drop->install(target(), in_a_minute()));
+  EXPECT_FALSE(drop->install(target(), in_a_minute()));
   EXPECT_EQ(kernel.rules(), kAnchor + 1);
 }
 
 TEST_F(KeptStops, KernelThatFakes_EntryIsNoSuccess) {
   kernel.break_down();
-  const auto installed = drop->install(target(), soon());
+  const auto installed = drop->install(target(), in_a_minute());
   ASSERT_FALSE(installed);
   EXPECT_EQ(installed.error().code, Errc::DeviceFailed);
   EXPECT_TRUE(pmd::may_have_happened(installed.error()));
@@ -155,13 +143,13 @@ TEST_F(KeptStops, EntryWhoseCallHasNotReturned_CannotBeTakenForGone) {
   });
   const std::uint64_t early = function->context().device.clock.now_ns() + 20 * kNsPerMs;
   ASSERT_EQ(drop->install(target(), early).error().code, Errc::Timeout);
-  EXPECT_FALSE(drop->remove(target(), soon()));
+  EXPECT_FALSE(drop->remove(target(), in_a_minute()));
   kernel.set_gate({});
   released.set_value();
   const auto is_there = [this] { return kernel.rules() == kAnchor + 1; };
-  ASSERT_TRUE(wait_until(function->context().device, soon(), is_there));
-  const auto is_taken = [this] { return drop->remove(target(), soon()).has_value(); };
-  EXPECT_TRUE(wait_until(function->context().device, soon(), is_taken));
+  ASSERT_TRUE(wait_until(function->context().device, in_a_minute(), is_there));
+  const auto is_taken = [this] { return drop->remove(target(), in_a_minute()).has_value(); };
+  EXPECT_TRUE(wait_until(function->context().device, in_a_minute(), is_taken));
   EXPECT_EQ(kernel.rules(), kAnchor);
 }
 
@@ -185,13 +173,13 @@ TEST_F(KeptTables, RootWhoseCallHasNotReturned_TakesNoOther) {
   auto table = steering::FlowTable::create(context, prm::FlowTableType::RDMA_RX, {}).value();
   const std::uint64_t early = context.device.clock.now_ns() + 20 * kNsPerMs;
   ASSERT_EQ(table.make_root(prm::kNoUnderlayQpn, early).error().code, Errc::Timeout);
-  const auto taken = table.destroy(soon());
+  const auto taken = table.destroy(in_a_minute());
   kernel.set_gate({});
   released.set_value();
   ASSERT_FALSE(taken);
   EXPECT_THAT(taken.error().text, HasSubstr("SET_FLOW_TABLE_ROOT by DevX"));
-  const auto is_gone = [this, &table] { return table.destroy(soon()).has_value(); };
-  EXPECT_TRUE(wait_until(context.device, soon(), is_gone));
+  const auto is_gone = [this, &table] { return table.destroy(in_a_minute()).has_value(); };
+  EXPECT_TRUE(wait_until(context.device, in_a_minute(), is_gone));
   EXPECT_EQ(kernel.rules(), 0u);
 }
 
@@ -219,7 +207,7 @@ TEST_F(KeptTables, Underlay_IsRefusedForTheKernelHasTheRoot) {
 
 TEST_F(KeptTables, OwnerThatGoes_TakesRulesAndTablesWithIt) {
   auto drop = set_up("dst-qp").value();
-  ASSERT_TRUE(drop->install({.slot = 0, .qpn = prm::QpNumber{0x7ffff}}, soon()));
+  ASSERT_TRUE(drop->install({.slot = 0, .qpn = prm::QpNumber{0x7ffff}}, in_a_minute()));
   drop.reset();
   EXPECT_EQ(kernel.rules(), 0u);
   EXPECT_EQ(seen_last(1).front(), Opcode::DESTROY_FLOW_TABLE);
@@ -287,8 +275,7 @@ TEST_P(KeptSeed, KernelThatRefusesTheRule_TornDownByTheKeyAndTheLeaseEnds) {
     manager->poll();
     return manager->table().count(lease::State::Free) == 4;
   };
-  const std::uint64_t until = function->context().device.clock.now_ns() + 60 * kNsPerSecond;
-  EXPECT_TRUE(wait_until(function->context().device, until, is_over));
+  EXPECT_TRUE(wait_until(function->context().device, in_a_minute(), is_over));
   EXPECT_EQ(manager->fenced_count(), 0u);
 }
 

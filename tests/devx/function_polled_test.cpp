@@ -13,31 +13,17 @@
 
 #include "attach/port.hpp"
 #include "base/dma_bytes.hpp"
-#include "devx/function.hpp"
 #include "pmd/capabilities.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/qp_commands.hpp"
-#include "tests/devx/kernel_fake.hpp"
+#include "tests/devx/kept_function.hpp"
 
 namespace portcullis::testing {
 namespace {
 
 using prm::Opcode;
 using ::testing::HasSubstr;
-
-struct KeptFunction : ::testing::Test {
-  void SetUp() override { ASSERT_TRUE(addresses.set(0, {kGid, kMac})); }
-
-  [[nodiscard]] std::uint64_t in_a_minute() const {
-    return function->context().device.clock.now_ns() + 60 * kNsPerSecond;
-  }
-
-  KernelFake kernel;
-  pmd::RoceAddressTable addresses{kernel.hca().context()};
-  devx::KeptNic nic{kernel.open(), "a kept function"};
-  std::unique_ptr<devx::Function> function = devx::Function::open(nic, nic.device()).value();
-};
 
 struct KeptPair : KeptFunction {
   void SetUp() override {

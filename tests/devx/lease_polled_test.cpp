@@ -9,10 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include "devx/function.hpp"
 #include "lease/fence_plan.hpp"
 #include "lease/lease_manager.hpp"
-#include "tests/devx/kernel_fake.hpp"
+#include "tests/devx/kept_function.hpp"
 
 namespace portcullis::testing {
 namespace {
@@ -22,23 +21,18 @@ using ::testing::Each;
 using ::testing::Field;
 using ::testing::HasSubstr;
 
-struct KeptLease : ::testing::Test {
+struct KeptLease : KeptFunction {
   KeptLease() {
     lease::LeaseManager::Options options;
     options.table.slots = 4;
     manager = lease::LeaseManager::create(lease::Host::of(*function), options).value();
   }
-  void SetUp() override { ASSERT_TRUE(addresses.set(0, {kGid, kMac})); }
 
   lease::Lease grant() { return manager->grant(request).value().lease; }
 
   lease::GrantRequest request{
       .bytes = 8192, .peer = {.qpn = prm::QpNumber{0x77}, .psn = 1, .gid = kGid, .mac = kMac}};
 
-  KernelFake kernel;
-  pmd::RoceAddressTable addresses{kernel.hca().context()};
-  devx::KeptNic nic{kernel.open(), "a kept function"};
-  std::unique_ptr<devx::Function> function = devx::Function::open(nic, nic.device()).value();
   std::unique_ptr<lease::LeaseManager> manager;
 };
 

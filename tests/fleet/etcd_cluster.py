@@ -167,9 +167,9 @@ class Cluster:
         raise AssertionError("etcd has no leader")
 
     @staticmethod
-    def leads(member):
+    def leads(member, deadline_s=10):
         try:
-            return member.is_leader()
+            return member.is_leader(deadline_s)
         except OSError:  # it is busy
             return False
 

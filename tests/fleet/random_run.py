@@ -90,7 +90,8 @@ class Etcd:
     def partition(self, target, how, delay_s):
         """What mends it."""
         if how == "leader":
-            target = next((i for i, each in enumerate(self.cluster.members) if leads(each)), target)
+            target = next((i for i, each in enumerate(self.cluster.members)
+                           if Cluster.leads(each, 1)), target)
         name = self.cluster.members[target].name
         others = [each.name for each in self.cluster.members if each.name != name]
         ways = both(name, others)
@@ -113,13 +114,6 @@ class Etcd:
         for target in range(len(self.cluster.members)):
             self.signal(target, signal.SIGCONT)
             self.start(target)
-
-
-def leads(member):
-    try:
-        return member.is_leader(1)
-    except OSError:
-        return False
 
 
 class Fences:

@@ -239,7 +239,7 @@ class Builds(Dev):
         self.assertEqual(self.log("cmake --"), [])
 
 
-class Check(Dev):
+class Failures(Dev):
     # As ctest prints: one test that failed between two that passed, and one that took too long.
     CTEST = """\
       Start 1: a.b
@@ -257,6 +257,19 @@ c.cpp:3: Failure
 50% tests passed, 2 tests failed out of 4
 """
 
+    NAMED = ("a.c ***Failed    0.33 sec\n  [ RUN      ] a.c\n  c.cpp:3: Failure\n",
+             "a.e ***Timeout 900.01 sec\n")
+
+    def test_tests_that_failed_are_named_at_the_end(self):
+        self.write("ctest.says", self.CTEST)
+        self.script("bin/ctest", 'while [[ $# -gt 0 && $1 != --output-log ]]; do shift; done; '
+                    'mkdir -p "${2%/*}"; cp "$MACHINE/ctest.says" "$2"; exit 8')
+        done = self.dev("test")
+        self.assertEqual(done.returncode, 1, done)
+        end = done.stdout[done.stdout.index("== tests that failed"):]
+        self.assertIn("".join("release: " + each for each in self.NAMED), end)
+        self.assertNotIn("a.d", end)
+
     def test_tests_that_failed_are_named_before_the_table(self):
         self.write("ctest.says", self.CTEST)
         self.script("bin/ctest", 'while [[ $# -gt 0 && $1 != --output-log ]]; do shift; done; '
@@ -266,8 +279,7 @@ c.cpp:3: Failure
         done = self.dev("check")
         self.assertEqual(done.returncode, 1, done)
         end = done.stdout[done.stdout.index("== tests that failed"):]
-        self.assertIn("asan: a.c ***Failed    0.33 sec\n  [ RUN      ] a.c\n  c.cpp:3: Failure\n"
-                      "asan: a.e ***Timeout 900.01 sec\n", end)
+        self.assertIn("".join("asan: " + each for each in self.NAMED), end)
         self.assertNotIn("a.d", end)
         self.assertIn("9 steps passed, 1 failed", end)
 

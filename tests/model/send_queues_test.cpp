@@ -141,6 +141,23 @@ class SendQueuesTest : public ::testing::Test {
   void put_payload(std::span<const std::byte> bytes) {
     std::memcpy(memory_->bytes.data() + kPayloadAt, bytes.data(), bytes.size());
   }
+  /// A datagram in one piece; its frame.
+  std::vector<std::byte> post_frame() {
+    const auto frame = build_frame({.udp = true, .payload = 100});
+    put_payload(frame);
+    post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+    return frame;
+  }
+  /// 250 bytes of TCP, to be sent in three segments.
+  void post_large() {
+    constexpr std::size_t kHeader = 54;
+    const auto whole = build_frame({.payload = 250});
+    put_payload(std::span(whole).subspan(kHeader));
+    post({.opcode = prm::number(prm::EthernetWqeOpcode::LSO),
+          .mss = 100,
+          .header = {whole.begin(), whole.begin() + kHeader},
+          .pieces = {250}});
+  }
   void post(Wqe wqe) {
     // struct mlx5i_tx_wqe of mlx5/core/ipoib/ipoib.h: 48 bytes of address and 16 of padding.
     const std::size_t segment_at = wqe.has_address ? 16 + 48 + 16 : 16;
@@ -305,12 +322,7 @@ TEST_F(SendQueuesTest, LargeSend_IsCutIntoSegmentsThatAddUp) {
 
 TEST_F(SendQueuesTest, LargeSendWithoutRoom_GoesOnWhereItWas) {
   make_ready();
-  const auto whole = build_frame({.payload = 250});
-  put_payload(std::span(whole).subspan(54));
-  post({.opcode = prm::number(prm::EthernetWqeOpcode::LSO),
-        .mss = 100,
-        .header = {whole.begin(), whole.begin() + 54},
-        .pieces = {250}});
+  post_large();
   outlet_.room = 1;
   ring();
   ASSERT_EQ(outlet_.frames.size(), 1U);
@@ -430,9 +442,7 @@ TEST_F(SendQueuesTest, DatagramLongerThanAnMtu_IsTooLong) {
 TEST_F(SendQueuesTest, FrameOfAPausedPriority_GoesWhenItMay) {
   make_ready();
   outlet_.paused_priority = 1;
-  const auto frame = build_frame({.udp = true, .payload = 100});
-  put_payload(frame);
-  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  const auto frame = post_frame();
   ring();
   ring();
   EXPECT_TRUE(outlet_.frames.empty());
@@ -450,9 +460,7 @@ TEST_F(SendQueuesTest, FrameOfAPausedPriority_GoesWhenItMay) {
 TEST_F(SendQueuesTest, FrameOfAnotherPriority_GoesOn) {
   make_ready();
   outlet_.paused_priority = 0;
-  const auto frame = build_frame({.udp = true, .payload = 100});
-  put_payload(frame);
-  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  post_frame();
   ring();
   EXPECT_EQ(outlet_.frames.size(), 1U);
 }
@@ -462,14 +470,12 @@ TEST_F(SendQueuesTest, FrameOfAnotherPriority_GoesOn) {
 TEST_F(SendQueuesTest, FrameThatIsNotLetOut_CompletesAndIsNotCounted) {
   make_ready();
   outlet_.stopped = 1;
-  const auto frame = build_frame({.udp = true, .payload = 100});
-  put_payload(frame);
-  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  post_frame();
   ring();
   EXPECT_TRUE(outlet_.frames.empty());
   EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ);
   EXPECT_EQ(counters_.port.sent[0].packets + counters_.vport.sent[0].packets, 0U);
-  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  post_frame();
   ring();
   EXPECT_EQ(outlet_.frames.size(), 1U);
   EXPECT_EQ(counters_.port.sent[0].packets, 1U);
@@ -477,12 +483,7 @@ TEST_F(SendQueuesTest, FrameThatIsNotLetOut_CompletesAndIsNotCounted) {
 
 TEST_F(SendQueuesTest, Tables_SeeEachSegmentAsItGoesOut) {
   make_ready();
-  const auto whole = build_frame({.payload = 250});
-  put_payload(std::span(whole).subspan(54));
-  post({.opcode = prm::number(prm::EthernetWqeOpcode::LSO),
-        .mss = 100,
-        .header = {whole.begin(), whole.begin() + 54},
-        .pieces = {250}});
+  post_large();
   outlet_.stopped = 2;
   ring();
   ASSERT_EQ(outlet_.asked.size(), 3U);
@@ -507,9 +508,7 @@ TEST_F(SendQueuesTest, Tables_SeeTheTagThatIsPutIn) {
 TEST_F(SendQueuesTest, FrameThatWaits_IsAskedForOnceAndWhenItGoes) {
   make_ready();
   outlet_.paused_priority = 1;
-  const auto frame = build_frame({.udp = true, .payload = 100});
-  put_payload(frame);
-  post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
+  post_frame();
   ring();
   EXPECT_TRUE(outlet_.asked.empty());
   outlet_.paused_priority = 0xff;
