@@ -184,6 +184,8 @@ class LeaseManager {
   /// that Sweep::Options::wait_ms says, and 100 ms for a flow entry; while a group is being made,
   /// for a member of it too, which has what grant() has.
   void poll();
+  /// The deferred phase of a slot is under way: the next poll() may go on with it at once.
+  [[nodiscard]] bool is_sweeping() const noexcept { return sweep_.is_busy(); }
   /// Everything at once, for a node that leaves: bus mastering off, read back, ends every DMA of
   /// the function; then a reset ends the rest. No command is sent, so no lease waits for another:
   /// each that had no outcome is TornDown, its memory proved by the function, and is told so

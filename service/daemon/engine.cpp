@@ -100,7 +100,9 @@ bool Engine::work() {
   look_at_function();
   tell_outcomes();
   look_at_challenges();
-  return !many_.empty() || !singles_.empty() || !others_.empty();
+  // A slot whose every command waited for the end of a nap would come free no sooner than some are
+  // taken back: a thousand naps a second are a thousand commands.
+  return !many_.empty() || !singles_.empty() || !others_.empty() || manager_->is_sweeping();
 }
 
 void Engine::handle(const Alloc& wanted) {

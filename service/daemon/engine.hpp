@@ -67,7 +67,8 @@ class Engine {
   /// Takes it over; what is to be done at once is done in work().
   void ask(Request request);
   /// The revokes that were asked for, up to kTogether of single leases, tenants in turn; once there
-  /// are none, one grant; then the idle path. True while there is more to do at once.
+  /// are none, one grant; then the idle path. True while there is more to do at once, a slot in the
+  /// sweep's hands included.
   bool work();
   /// Revoked in one batch: some tens of milliseconds of a card's, so that neither a tenant nor
   /// whoever asks meanwhile waits for long.

@@ -114,6 +114,18 @@ TEST_F(EngineTest, Revoke_ToldOnceWithItsCause) {
   EXPECT_EQ(engine_->counts().resting, 1u);
 }
 
+TEST_F(EngineTest, SlotInTheSweepsHands_IsMoreToDoUntilItIsFree) {
+  start("model,timing=cx5-16.35.4506", {.slots = 4});
+  engine_->ask(Revoke{.names = {granted()}});
+  work();
+  EXPECT_FALSE(engine_->work());  // it rests
+  constexpr std::uint64_t kRestMs = 60'000;
+  let_pass(kRestMs);
+  EXPECT_TRUE(engine_->work());
+  for (int i = 0; i < 1'000 && engine_->work(); ++i) let_pass(1);
+  EXPECT_EQ(engine_->counts().resting, 0u);
+}
+
 TEST_F(EngineTest, RevokeBehindGrants_ComesBeforeThem) {
   const auto name = granted();
   events_.clear();
