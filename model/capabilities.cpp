@@ -48,6 +48,7 @@ void offer_frame_queues(prm::Buffer<prm::cmd_hca_cap>& c) {
 void offer_interface(bool virtual_function, prm::Buffer<prm::cmd_hca_cap>& c) {
   c.set<"eth_net_offloads", 1>().set<"pcam_reg", 1>().set<"qcam_reg", 1>();
   c.set<"max_tc", kPriorities>();
+  c.set<"disable_local_lb_uc", 1>().set<"disable_local_lb_mc", 1>();
   if (!virtual_function) c.set<"vport_group_manager", 1>().set<"qos", 1>().set<"ets", 1>();
 }
 

@@ -172,9 +172,7 @@ Verdict modify_nic_vport_context(
   if (!is_own_vport(in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
   if (in.get<"field_select.affiliation">() != 0 || in.get<"field_select.node_guid">() != 0 ||
       in.get<"field_select.port_guid">() != 0 || in.get<"field_select.min_inline">() != 0 ||
-      in.get<"field_select.change_event">() != 0 ||
-      in.get<"field_select.disable_uc_local_lb">() != 0 ||
-      in.get<"field_select.disable_mc_local_lb">() != 0)
+      in.get<"field_select.change_event">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   PortSettings port = core.port;
   if (in.get<"field_select.addresses_list">() != 0) {
@@ -195,6 +193,10 @@ Verdict modify_nic_vport_context(
     port.promisc_mc = in.get<"nic_vport_context.promisc_mc">() != 0;
     port.promisc_all = in.get<"nic_vport_context.promisc_all">() != 0;
   }
+  if (in.get<"field_select.disable_uc_local_lb">() != 0)
+    port.loops_unicast = in.get<"nic_vport_context.disable_uc_local_lb">() == 0;
+  if (in.get<"field_select.disable_mc_local_lb">() != 0)
+    port.loops_multicast = in.get<"nic_vport_context.disable_mc_local_lb">() == 0;
   core.port = std::move(port);
   core.transport->port_changed();
   return {};
@@ -221,6 +223,8 @@ Verdict query_nic_vport_context(
   static_cast<void>(context.try_set<"promisc_uc">(core.port.promisc_uc ? 1 : 0));
   static_cast<void>(context.try_set<"promisc_mc">(core.port.promisc_mc ? 1 : 0));
   static_cast<void>(context.try_set<"promisc_all">(core.port.promisc_all ? 1 : 0));
+  static_cast<void>(context.try_set<"disable_uc_local_lb">(core.port.loops_unicast ? 0 : 1));
+  static_cast<void>(context.try_set<"disable_mc_local_lb">(core.port.loops_multicast ? 0 : 1));
   get_list(core.port, prm::NvprtListType{static_cast<std::uint8_t>(list)}, context,
            request.out_tail);
   return {};

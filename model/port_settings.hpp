@@ -90,10 +90,11 @@ struct PortSettings {
   std::vector<Mac> multicast;            // its list of that kind
   std::vector<std::uint16_t> vlans;      // likewise; they decide nothing
   bool promisc_uc = false, promisc_mc = false, promisc_all = false;
-  bool vport_up = true;                     // MODIFY_VPORT_STATE
-  std::map<std::uint32_t, Mac> l2_table;    // SET_L2_TABLE_ENTRY, by index
-  bool pause_tx = false, pause_rx = false;  // pfcc_reg.pptx and pprx
-  std::uint8_t pfc_tx = 0, pfc_rx = 0;      // its pfctx and pfcrx, a bit a priority
+  bool loops_unicast = true, loops_multicast = true;  // its disable_{uc,mc}_local_lb, the other way
+  bool vport_up = true;                               // MODIFY_VPORT_STATE
+  std::map<std::uint32_t, Mac> l2_table;              // SET_L2_TABLE_ENTRY, by index
+  bool pause_tx = false, pause_rx = false;            // pfcc_reg.pptx and pprx
+  std::uint8_t pfc_tx = 0, pfc_rx = 0;                // its pfctx and pfcrx, a bit a priority
   std::array<Buffer, kBuffers> buffers{Buffer{.size = kBufferCells}};
   std::array<std::uint8_t, kPriorities> priority_buffer{};  // pptb_reg.prio_x_buff
   std::uint8_t untagged_buffer = 0;                         // its untagged_buff: reads back

@@ -105,8 +105,9 @@ struct Transport::State final : FrameSink, FrameOutlet {
   [[nodiscard]] bool say(const PauseFrame& frame);
   [[nodiscard]] std::span<std::byte> next() override;
   void send(std::size_t length, std::uint32_t domain) override {
-    wire->send(engine.port, length, Way::Anywhere, domain);
+    wire->send(engine.port, length, way_of(wire->next_buffer()), domain);
   }
+  [[nodiscard]] Way way_of(std::span<const std::byte> frame) const noexcept;
   [[nodiscard]] bool is_paused(std::span<const std::byte> frame,
                                std::uint8_t priority) const override;
   [[nodiscard]] bool lets_out(std::span<const std::byte> frame) override;
@@ -190,6 +191,15 @@ bool Transport::State::lets_out(std::span<const std::byte> frame) {
   ++deps.counters->frames_steered_away;
   ++deps.counters->frames_dropped;
   return false;
+}
+
+/// Of a frame of a send queue, which may come back to the vport by its address or not
+/// (mlx5_nic_vport_update_local_lb of mlx5/core/vport.c; mlx5_ib_enable_lb of mlx5_ib has it so for
+/// raw packets alone). That what may not goes out, as the next frame does, is a hypothesis.
+Way Transport::State::way_of(std::span<const std::byte> frame) const noexcept {
+  const PortSettings& port = *engine.deps.port;
+  const bool is_unicast = cast_of(frame) == Cast::Unicast;
+  return (is_unicast ? port.loops_unicast : port.loops_multicast) ? Way::Anywhere : Way::Away;
 }
 
 bool Transport::State::say(const PauseFrame& frame) {

@@ -14,6 +14,7 @@
 #include "prm/doorbell.hpp"
 #include "prm/ethernet_commands.hpp"
 #include "prm/ethernet_wqe.hpp"
+#include "prm/port_commands.hpp"
 #include "prm/wqe.hpp"
 #include "tests/model/ethernet_frames.hpp"
 #include "tests/model/event_queue.hpp"
@@ -107,11 +108,19 @@ class Egress : public ::testing::Test {
     return prm::ConstView<prm::traffic_counter>::at(answer.out, prm::query_flow_counter_out::bytes)
         .get<"packets">();
   }
-  /// A frame to the port's own address, inline in its WQE.
-  void send(std::uint16_t dport) {
-    const auto frame =
-        build_frame({.udp = true, .payload = kFrameBytes - 14 - 20 - 8, .dport = dport});
+  /// mlx5_nic_vport_update_local_lb of mlx5/core/vport.c.
+  void set_loopback(bool unicast, bool multicast) {
+    auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+    in.set<"field_select.disable_uc_local_lb", 1>().set<"field_select.disable_mc_local_lb", 1>();
+    in.put<"nic_vport_context.disable_uc_local_lb">(unicast ? 0U : 1U);
+    in.put<"nic_vport_context.disable_mc_local_lb">(multicast ? 0U : 1U);
+    ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(in).ok());
+  }
+  /// A frame to the port's own address or to a group, inline in its WQE.
+  void send(std::uint16_t dport, bool to_group = false) {
+    auto frame = build_frame({.udp = true, .payload = kFrameBytes - 14 - 20 - 8, .dport = dport});
     ASSERT_EQ(frame.size(), kFrameBytes);
+    if (to_group) frame[0] |= std::byte{1};
     const auto wqe = memory_.bytes().subspan(kSqAt + posted_ % 16 * kWqeBlock, kBlocks * kWqeBlock);
     const auto ctrl = prm::View<prm::mlx5_wqe_ctrl_seg>::at(wqe);
     ctrl.put<"opmod_idx_opcode">(std::uint32_t{posted_} << 8 | prm::number(prm::WqeOpcode::SEND));
@@ -150,6 +159,32 @@ TEST_F(Egress, FrameThatNoRuleDrops_ComesBackToThePort) {
   EXPECT_EQ(packets(stopped_), 0U);
   EXPECT_EQ(packets(arrived_), 1U);
   EXPECT_EQ(sent(), 1U);
+}
+
+TEST_F(Egress, LoopbackOfUnicastOff_FrameToItselfGoesOut) {
+  set_loopback(false, true);
+  send(kAllowed);
+  EXPECT_EQ(packets(arrived_), 0U);
+  EXPECT_EQ(sent(), 1U);
+  send(kAllowed, true);
+  EXPECT_EQ(packets(arrived_), 1U);
+}
+
+TEST_F(Egress, LoopbackOfGroupsOff_FrameToAGroupGoesOutAlone) {
+  set_loopback(true, false);
+  send(kAllowed, true);
+  EXPECT_EQ(packets(arrived_), 0U);
+  EXPECT_EQ(sent(), 1U);
+  send(kAllowed);
+  EXPECT_EQ(packets(arrived_), 1U);
+}
+
+TEST_F(Egress, LoopbackOnAgain_FramesComeBack) {
+  set_loopback(false, false);
+  set_loopback(true, true);
+  send(kAllowed);
+  send(kAllowed, true);
+  EXPECT_EQ(packets(arrived_), 2U);
 }
 
 TEST_F(Egress, FrameAfterTheRuleIsGone_ComesBackToThePort) {

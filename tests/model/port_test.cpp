@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "prm/vport_commands.hpp"
@@ -119,6 +120,22 @@ TEST_F(Port, MulticastMac_IsABadParameter) {
       .set<"nic_vport_context.permanent_address.mac_addr_47_32", 0x0100>();
   EXPECT_EQ(driver_.run<prm::modify_nic_vport_context_out>(in).status,
             CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(Port, Loopback_IsOnUntilItIsDisabled) {
+  const auto disabled = [this] {
+    const Answer answer = query_vport();
+    const auto out = answer.as<prm::query_nic_vport_context_out>();
+    return std::pair(out.get<"nic_vport_context.disable_uc_local_lb">(),
+                     out.get<"nic_vport_context.disable_mc_local_lb">());
+  };
+  EXPECT_EQ(disabled(), std::pair(0U, 0U));
+  auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  in.set<"field_select.disable_uc_local_lb", 1>();
+  in.set<"nic_vport_context.disable_uc_local_lb", 1>();
+  in.set<"nic_vport_context.disable_mc_local_lb", 1>();  // not selected
+  ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(in).ok());
+  EXPECT_EQ(disabled(), std::pair(1U, 0U));
 }
 
 TEST_F(Port, VportsMtu_Is1500UntilItIsSet) {

@@ -36,6 +36,14 @@ pings() {
   return 1
 }
 neighbour_is_known() { in_ns one ip neigh show 192.0.2.2 | grep -q 02:50:43:00:00:02; }
+# Linux begins with loopback switched off, and switches it on for this alone.
+self_test() {
+  in_ns one ethtool -t hca >/host/results/self_test.txt
+  self_test_status=$?
+  grep -q "Loopback Test.*[^0-9]0$" /host/results/self_test.txt && test $self_test_status -eq 0 && return
+  cat /host/results/self_test.txt
+  return 1
+}
 set_mtu() {
   in_ns one ip link set hca mtu "$1" && in_ns two ip link set hca mtu "$1"
 }
@@ -105,6 +113,7 @@ bdf=$(hca 0)
 check "the driver's own counters" in_ns one ethtool -S hca
 count_frames after
 check "link settings" in_ns one ethtool hca
+check "the driver's self-test, a frame to itself among it" self_test
 check "unbinds" unbind "$bdf"
 check "binds again" bind_to "$bdf" mlx5_core
 check "a netdev again" wait_for 60 has_netdev "$bdf"
