@@ -38,11 +38,14 @@ std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
   ::_exit(0);
 }
 
+constexpr std::chrono::milliseconds kRest{3};
+
 }  // namespace
 
-void let_be_idle() {
-  constexpr std::chrono::milliseconds kIdle{3};
-  std::this_thread::sleep_for(kIdle);
+const char* name(Pace pace) noexcept { return pace == Pace::Rested ? "rested" : "back to back"; }
+
+void wait_for_turn(Pace pace) {
+  if (pace == Pace::Rested) std::this_thread::sleep_for(kRest);
 }
 
 // ---- An empty message --------------------------------------------------------------------------
@@ -72,9 +75,10 @@ EchoProcess::~EchoProcess() {
   (void)::waitpid(id_, nullptr, 0);
 }
 
-Result<void> EchoProcess::measure(std::uint64_t samples, Histogram& round_trip) const {
+Result<void> EchoProcess::measure(std::uint64_t samples, Pace pace, Histogram& round_trip) const {
   Message message{};
   for (std::uint64_t i = 0; i < samples; ++i) {
+    wait_for_turn(pace);
     const std::uint64_t since_ns = now_ns();
     if (::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL) <= 0 ||
         ::recv(socket_.get(), message.data(), message.size(), 0) <= 0)
@@ -86,7 +90,8 @@ Result<void> EchoProcess::measure(std::uint64_t samples, Histogram& round_trip) 
 
 // ---- The fence alone ---------------------------------------------------------------------------
 
-Result<void> measure_fence(const std::string& device, std::uint64_t samples, Histogram& fence) {
+Result<void> measure_fence(const std::string& device, std::uint64_t samples, Pace pace,
+                           Histogram& fence) {
   PORTCULLIS_TRY_ASSIGN(auto spec, attach::parse_device(device));
   if (auto* model = std::get_if<model::Options>(&spec.kind))
     model->execution = model::Execution::Polled;
@@ -107,7 +112,7 @@ Result<void> measure_fence(const std::string& device, std::uint64_t samples, His
     PORTCULLIS_TRY(check_not_interrupted());
     PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, manager->grant(request));
     manager->poll();
-    let_be_idle();
+    wait_for_turn(pace);
     const std::uint64_t since_ns = now_ns();
     const auto answer =
         manager->start_revoke(grant.lease.id, grant.lease.epoch, lease::seed_plan());
@@ -122,7 +127,7 @@ Result<void> measure_fence(const std::string& device, std::uint64_t samples, His
 // ---- gRPC --------------------------------------------------------------------------------------
 
 Result<void> measure_grpc(const std::filesystem::path& program, const quic::CredentialFiles& server,
-                          const quic::CredentialFiles& client, std::uint64_t samples,
+                          const quic::CredentialFiles& client, std::uint64_t samples, Pace pace,
                           Histogram& echo) {
   if (!std::filesystem::exists(program))
     return fail(Errc::NotFound, "grpc_echo was not built: libgrpc++-dev is not installed");
@@ -132,7 +137,8 @@ Result<void> measure_grpc(const std::filesystem::path& program, const quic::Cred
       auto process,
       ChildProcess::start({program.string(), server.authority.string(), server.certificate.string(),
                            server.key.string(), client.certificate.string(), client.key.string(),
-                           std::to_string(samples)}));
+                           std::to_string(samples),
+                           std::to_string(pace == Pace::Rested ? kRest.count() : 0)}));
   for (std::uint64_t i = 0; i < samples; ++i) {
     PORTCULLIS_TRY(check_not_interrupted());
     const auto line = process.read_line(until_ns);

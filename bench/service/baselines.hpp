@@ -17,9 +17,14 @@
 
 namespace portcullis::bench {
 
-/// Before each revoke that is timed, with a service and without: the model naps then, and its
-/// firmware takes its time to wake up for both alike.
-void let_be_idle();
+/// What goes before each of what is timed, alike for a revoke and for all it is held against.
+enum class Pace : std::uint8_t {
+  Rested,     // 3 ms of nothing: processors, threads and the model's firmware have to be woken
+  BackToBack  // one follows the other at once
+};
+inline constexpr Pace kPaces[] = {Pace::Rested, Pace::BackToBack};
+[[nodiscard]] const char* name(Pace pace) noexcept;
+void wait_for_turn(Pace pace);
 
 /// Another process that sends back what it gets, over SOCK_SEQPACKET: a header, no body.
 class EchoProcess {
@@ -29,7 +34,7 @@ class EchoProcess {
   EchoProcess(EchoProcess&& other) noexcept;
   EchoProcess& operator=(EchoProcess&&) = delete;
   ~EchoProcess();
-  [[nodiscard]] Result<void> measure(std::uint64_t samples, Histogram& round_trip) const;
+  [[nodiscard]] Result<void> measure(std::uint64_t samples, Pace pace, Histogram& round_trip) const;
 
  private:
   EchoProcess() = default;
@@ -40,12 +45,12 @@ class EchoProcess {
 /// Revokes of one lease after the other by the lease manager itself, in this process, on a device
 /// of its own as leased has it: the fence's own time.
 [[nodiscard]] Result<void> measure_fence(const std::string& device, std::uint64_t samples,
-                                         Histogram& fence);
+                                         Pace pace, Histogram& fence);
 
 /// Unary echoes, by the program `grpc_echo`. NotFound where it was not built.
 [[nodiscard]] Result<void> measure_grpc(const std::filesystem::path& program,
                                         const quic::CredentialFiles& server,
                                         const quic::CredentialFiles& client, std::uint64_t samples,
-                                        Histogram& echo);
+                                        Pace pace, Histogram& echo);
 
 }  // namespace portcullis::bench

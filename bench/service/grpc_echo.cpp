@@ -4,7 +4,9 @@
 // this machine: what a revoke over QUIC is held against. Prints what each took, in nanoseconds, one
 // a line. The message is as long as LEASE_REVOKE's; no schema is needed for bytes.
 //
-//   grpc_echo AUTHORITY CERTIFICATE KEY CLIENT_CERTIFICATE CLIENT_KEY SAMPLES
+//   grpc_echo AUTHORITY CERTIFICATE KEY CLIENT_CERTIFICATE CLIENT_KEY SAMPLES REST_MS
+//
+// REST_MS of nothing go before each.
 #include <grpcpp/channel.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <fstream>
@@ -23,6 +26,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
@@ -95,7 +99,7 @@ grpc::Status call(grpc::GenericStub& stub, const grpc::ByteBuffer& request) {
   return status;
 }
 
-int ask(char** files, int port, std::uint64_t samples) {
+int ask(char** files, int port, std::uint64_t samples, std::chrono::milliseconds rest) {
   grpc::SslCredentialsOptions options;
   options.pem_root_certs = text_of(files[1]);
   options.pem_private_key = text_of(files[5]);
@@ -107,6 +111,7 @@ int ask(char** files, int port, std::uint64_t samples) {
   const grpc::ByteBuffer request(&slice, 1);
   constexpr std::uint64_t kWarm = 50;  // connects, and fills caches
   for (std::uint64_t i = 0; i < kWarm + samples; ++i) {
+    if (i >= kWarm && rest.count() > 0) std::this_thread::sleep_for(rest);
     const std::uint64_t since_ns = Clock::wall().now_ns();
     const grpc::Status status = call(stub, request);
     if (!status.ok()) {
@@ -121,9 +126,9 @@ int ask(char** files, int port, std::uint64_t samples) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 7) {
-    std::cerr << "grpc_echo: AUTHORITY CERTIFICATE KEY CLIENT_CERTIFICATE CLIENT_KEY SAMPLES is "
-                 "accepted\n";
+  if (argc != 8) {
+    std::cerr << "grpc_echo: AUTHORITY CERTIFICATE KEY CLIENT_CERTIFICATE CLIENT_KEY SAMPLES "
+                 "REST_MS is accepted\n";
     return 2;
   }
   int ends[2] = {-1, -1};
@@ -135,7 +140,9 @@ int main(int argc, char** argv) {
   tell.reset();
   int port = 0;
   const bool is_there = ::read(hear.get(), &port, sizeof port) == sizeof port;
-  const int status = is_there ? ask(argv, port, std::stoull(argv[6])) : 1;
+  const int status = is_there ? ask(argv, port, std::stoull(argv[6]),
+                                    std::chrono::milliseconds(std::stoul(argv[7])))
+                              : 1;
   (void)::kill(server, SIGKILL);
   (void)::waitpid(server, nullptr, 0);
   return status;

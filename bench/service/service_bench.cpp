@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <thread>
@@ -218,56 +219,73 @@ class Comparison {
         return fail(measured.error().code,
                     fmt::format("{}; leased: {}", measured.error().text, leased.last_words()));
     }
-    figures_->add("service/fence without a service", fence_);
-    if (!seqpacket_.is_empty()) figures_->add("service/empty SEQPACKET round trip", seqpacket_);
-    if (!grpc_.is_empty()) figures_->add("service/unary echo of gRPC, mutual TLS", grpc_);
+    for (const auto& [pace, found] : baselines_) {
+      const std::string how = fmt::format(", {}", bench::name(pace));
+      figures_->add("service/fence without a service" + how, found.fence);
+      if (!found.seqpacket.is_empty())
+        figures_->add("service/empty SEQPACKET round trip" + how, found.seqpacket);
+      if (!found.grpc.is_empty())
+        figures_->add("service/unary echo of gRPC, mutual TLS" + how, found.grpc);
+    }
     leased.ask_to_end();
     return {};
   }
 
  private:
   static constexpr std::uint64_t kTurn = 200;
+  struct Baselines {
+    Histogram fence;
+    Histogram seqpacket;
+    Histogram grpc;
+  };
 
   Result<void> measure(const LeasedProcess& leased, Transport transport, const EchoProcess& echo) {
     const std::string name = fmt::format("service/{}/", bench::name(transport));
     PORTCULLIS_TRY_ASSIGN(auto revokes, SingleRevokes::connect(leased, transport));
-    Histogram revoke;
+    std::map<Pace, Histogram> revoke;
     std::string no_grpc;
-    for (std::uint64_t done = 0; done < arguments_->samples; done += kTurn) {
-      const std::uint64_t samples = std::min<std::uint64_t>(kTurn, arguments_->samples - done);
-      PORTCULLIS_TRY(measure_baselines(leased, transport, echo, samples, no_grpc));
-      PORTCULLIS_TRY(revokes.measure(samples, revoke));
+    for (std::uint64_t done = 0; done < arguments_->samples; done += kTurn)
+      for (const Pace pace : kPaces) {
+        const std::uint64_t samples = std::min<std::uint64_t>(kTurn, arguments_->samples - done);
+        PORTCULLIS_TRY(measure_baselines(leased, transport, echo, samples, pace, no_grpc));
+        PORTCULLIS_TRY(revokes.measure(samples, pace, revoke[pace]));
+      }
+    for (const auto& [pace, found] : revoke) {
+      figures_->add(fmt::format("{}revoke, {}", name, bench::name(pace)), found);
+      judge(name, transport, pace, found, no_grpc);
     }
-    figures_->add(name + "revoke", revoke);
-    transport == Transport::Unix
-        ? judge(name, revoke, seqpacket_, "an empty SEQPACKET round trip", kMostOfSeqpacket, "")
-        : judge(name, revoke, grpc_, "a unary echo of gRPC", kMostOfGrpc, no_grpc);
     PORTCULLIS_TRY_ASSIGN(const auto notices, revokes.measure_notices(arguments_->samples / 2));
     judge_notices(name, notices);
     return {};
   }
 
   Result<void> measure_baselines(const LeasedProcess& leased, Transport transport,
-                                 const EchoProcess& echo, std::uint64_t samples,
+                                 const EchoProcess& echo, std::uint64_t samples, Pace pace,
                                  std::string& no_grpc) {
-    PORTCULLIS_TRY(measure_fence(arguments_->device, samples, fence_));
-    if (transport == Transport::Unix) return echo.measure(samples, seqpacket_);
+    Baselines& into = baselines_[pace];
+    PORTCULLIS_TRY(measure_fence(arguments_->device, samples, pace, into.fence));
+    if (transport == Transport::Unix) return echo.measure(samples, pace, into.seqpacket);
     auto done = measure_grpc(arguments_->grpc_echo, leased.server_certificate(),
-                             leased.certificate(1), samples, grpc_);
+                             leased.certificate(1), samples, pace, into.grpc);
     if (done || done.error().code != Errc::NotFound) return done;
     no_grpc = done.error().text;
     return {};
   }
 
-  void judge(const std::string& name, const Histogram& revoke, const Histogram& baseline,
-             const std::string& what, double most, const std::string& why_not) {
-    Verdict verdict{.name = name + "a revoke over the fence's own time, p50",
+  void judge(const std::string& name, Transport transport, Pace pace, const Histogram& revoke,
+             const std::string& why_not) {
+    const bool is_unix = transport == Transport::Unix;
+    const char* const what = is_unix ? "an empty SEQPACKET round trip" : "a unary echo of gRPC";
+    const double most = is_unix ? kMostOfSeqpacket : kMostOfGrpc;
+    const Baselines& found = baselines_[pace];
+    Verdict verdict{.name = fmt::format("{}a revoke over the fence's own time, p50, {}", name,
+                                        bench::name(pace)),
                     .found = why_not,
                     .target = fmt::format("at most {} of {}", most, what),
                     .is_met = {}};
     const auto with = percentile_ns(revoke, 0.5);
-    const auto without = percentile_ns(fence_, 0.5);
-    const auto unit = percentile_ns(baseline, 0.5);
+    const auto without = percentile_ns(found.fence, 0.5);
+    const auto unit = percentile_ns(is_unix ? found.seqpacket : found.grpc, 0.5);
     if (with && without && *with <= *without) {
       verdict.found = fmt::format("{} with it and {} without: what else the machine does decides",
                                   time_text(*with), time_text(*without));
@@ -300,9 +318,7 @@ class Comparison {
 
   const Arguments* arguments_;
   Figures* figures_;
-  Histogram fence_;
-  Histogram seqpacket_;
-  Histogram grpc_;
+  std::map<Pace, Baselines> baselines_;
 };
 
 // ---- The program -------------------------------------------------------------------------------
@@ -362,7 +378,8 @@ hold leases, allocs and revokes on a schedule that waits for nobody, then LEASE_
 held against what was told. What a lease takes of memory is measured with the model in a process of
 its own, for what a card knows of a lease is none of leased's. By itself a revoke is held against an
 empty SEQPACKET round trip and, where grpc_echo was built (libgrpc++-dev), a unary echo of gRPC with
-certificates of both sides.
+certificates of both sides: rested, with 3 ms of nothing before each of what is timed, and back to
+back.
 Every figure is of a model: emulated, never the latency of a NIC.
 
 exit status: 0 measured, met or missed; 1 not measured; 2 something was lost; 130 interrupted)";

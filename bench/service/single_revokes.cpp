@@ -8,7 +8,6 @@
 
 #include "base/clock.hpp"
 #include "bench/common/interrupt.hpp"
-#include "bench/service/baselines.hpp"
 #include "bench/service/lease_load.hpp"
 #include "bench/service/leased_process.hpp"
 
@@ -103,11 +102,11 @@ Result<std::uint64_t> SingleRevokes::hear_of_end(const wire::RevokeRequest& leas
   return heard_ns;
 }
 
-Result<void> SingleRevokes::measure(std::uint64_t samples, Histogram& latency) {
+Result<void> SingleRevokes::measure(std::uint64_t samples, Pace pace, Histogram& latency) {
   for (std::uint64_t i = 0; i < samples; ++i) {
     PORTCULLIS_TRY(check_not_interrupted());
     PORTCULLIS_TRY_ASSIGN(const auto lease, grant());
-    let_be_idle();
+    wait_for_turn(pace);
     const std::uint64_t since_ns = now_ns();
     PORTCULLIS_TRY_ASSIGN(const std::uint64_t answered_ns, revoke(lease));
     latency.record(answered_ns - since_ns);

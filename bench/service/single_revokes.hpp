@@ -8,6 +8,7 @@
 
 #include "base/histogram.hpp"
 #include "base/result.hpp"
+#include "bench/service/baselines.hpp"
 #include "bench/service/fleet.hpp"
 
 namespace portcullis::bench {
@@ -18,7 +19,7 @@ class SingleRevokes {
                                                      Transport transport);
 
   /// From before the request is sent until its answer is read; the holder is looked after between.
-  [[nodiscard]] Result<void> measure(std::uint64_t samples, Histogram& revoke);
+  [[nodiscard]] Result<void> measure(std::uint64_t samples, Pace pace, Histogram& revoke);
 
   struct Notices {
     Histogram behind;           // the answer; 0 for one that came before it

@@ -409,7 +409,9 @@ class Service(Suite):
         verdicts = {entry["name"] for entry in json.loads(self.result.text)["verdicts"]}
         for transport in ("AF_UNIX", "QUIC"):
             self.assertLessEqual({f"service/{transport}/{what}" for what in (
-                "a revoke over the fence's own time, p50", "a notice reaches its holder, p99",
+                "a revoke over the fence's own time, p50, rested",
+                "a revoke over the fence's own time, p50, back to back",
+                "a notice reaches its holder, p99",
                 "memory per idle connection", "memory per lease, with the model's own part",
                 "the slowest revoke")}, verdicts)
         self.assertIn("service/memory per lease beyond its region, its device elsewhere", verdicts)
