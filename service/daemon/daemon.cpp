@@ -478,7 +478,8 @@ void Daemon::serve(int most_ms) {
   std::array<pollfd, 3> waited{{{.fd = news_.fd(), .events = POLLIN, .revents = 0},
                                 {.fd = socket_->fd(), .events = POLLIN, .revents = 0},
                                 {.fd = quic_ ? quic_->fd() : -1, .events = POLLIN, .revents = 0}}};
-  (void)::poll(waited.data(), waited.size(), has_untold_ ? 0 : most_ms);
+  const bool may_wait = news_.may_wait() && !has_untold_;
+  (void)::poll(waited.data(), waited.size(), may_wait ? most_ms : 0);
   take_news();
   has_untold_ = sessions_->tell_watchers();
   for (Port* port : ports()) port->serve();  // QUIC last: it sends what the socket's gave rise to

@@ -47,7 +47,7 @@ void DeviceThread::run() {
       const std::lock_guard<std::mutex> one(lock_);
       counts_ = engine_->counts();
     }
-    if (has_more || polls_) continue;
+    if (has_more || polls_ || !inbox_.may_wait()) continue;
     pollfd waited{.fd = inbox_.fd(), .events = POLLIN, .revents = 0};
     (void)::poll(&waited, 1, kNapMs);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // From any threads to one, in the order in which they put. Taking is cheap where nothing is there,
-// and whoever has nothing else to do waits on the descriptor. Nothing is ever refused: a thread
+// and whoever has nothing else to do says that it may wait, and waits on the descriptor: who does
+// not is not woken, for a wake costs more than all else here. Nothing is ever refused: a thread
 // that tells of an outcome must not wait for the one that hears of it, so what does not fit grows.
 #pragma once
 
@@ -31,9 +32,9 @@ class Mailbox {
     {
       const std::lock_guard<std::mutex> one(lock_);
       waiting_.push_back(std::move(value));
-      count_.store(waiting_.size(), std::memory_order_release);
+      count_.store(waiting_.size());
     }
-    wake();
+    if (may_wait_.load()) wake();
   }
   /// The oldest; none when there is none.
   [[nodiscard]] std::optional<T> take() {
@@ -47,7 +48,14 @@ class Mailbox {
   }
   /// False when the process had no descriptor left for it.
   [[nodiscard]] bool is_open() const noexcept { return wake_.is_open(); }
-  /// Readable from put() or wake() until heard().
+  /// From here until heard() a put wakes who waits on fd(); so it is from the start. False when
+  /// something waits already. One of the two sees the other: first this is said, then looked, and
+  /// who puts does it the other way round.
+  [[nodiscard]] bool may_wait() noexcept {
+    may_wait_.store(true);
+    return count_.load() == 0;
+  }
+  /// Readable from wake(), or from put() while its reader may wait, until heard().
   [[nodiscard]] int fd() const noexcept { return wake_.get(); }
   void wake() noexcept {
     const std::uint64_t one = 1;
@@ -56,6 +64,7 @@ class Mailbox {
   }
   /// Before take(), so that nothing put since then goes unseen.
   void heard() noexcept {
+    if (!may_wait_.exchange(false)) return;
     std::uint64_t count = 0;
     (void)!::read(wake_.get(), &count, sizeof count);
   }
@@ -65,6 +74,7 @@ class Mailbox {
   std::mutex lock_;
   std::deque<T> waiting_;
   std::atomic<std::size_t> count_{0};
+  std::atomic<bool> may_wait_{true};
 };
 
 }  // namespace portcullis::service::daemon

@@ -31,12 +31,14 @@ Recorder::~Recorder() {
 void Recorder::run() {
   while (!stop_) {
     pollfd waited{.fd = inbox_.fd(), .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&waited, 1, is_lost_ ? kTryAgainMs : kLookAgainMs);
+    const int most_ms = is_lost_ ? kTryAgainMs : kLookAgainMs;
+    const bool may_wait = inbox_.may_wait();
+    const bool is_idle = ::poll(&waited, 1, may_wait ? most_ms : 0) == 0 && may_wait;
     inbox_.heard();
     if (is_lost_ && Clock::wall().now_ns() >= try_again_ns_) try_again();
     write_waiting();
     answer_waiting();
-    if (ready == 0 || ++rounds_ >= kRoundsBetween) forget_old();
+    if (is_idle || ++rounds_ >= kRoundsBetween) forget_old();
   }
   if (is_lost_) try_again();
   write_waiting();  // what came with the end

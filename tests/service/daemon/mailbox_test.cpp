@@ -37,12 +37,36 @@ TEST(Mailbox, HeardBeforeTaking_LosesNothingThatComesThen) {
   box.heard();
   EXPECT_EQ(box.take(), 1);
   box.put(2);
-  EXPECT_TRUE(is_readable(box.fd()));
+  EXPECT_FALSE(box.may_wait());
   EXPECT_EQ(box.take(), 2);
+}
+
+TEST(Mailbox, PutWhileNobodyWaits_WakesNobody) {
+  Mailbox<int> box;
+  box.heard();
+  box.put(1);
+  EXPECT_FALSE(is_readable(box.fd()));
+}
+
+TEST(Mailbox, PutWhileItsReaderMayWait_Wakes) {
+  Mailbox<int> box;
+  box.heard();
+  EXPECT_TRUE(box.may_wait());
+  box.put(1);
+  EXPECT_TRUE(is_readable(box.fd()));
+}
+
+TEST(Mailbox, WakeWhileNobodyWaits_IsStillThereForWhoWaitsNext) {
+  Mailbox<int> box;
+  box.heard();
+  box.wake();
+  EXPECT_TRUE(box.may_wait());
+  EXPECT_TRUE(is_readable(box.fd()));
 }
 
 TEST(Mailbox, TwoThreads_EveryValueOnceAndInOrder) {
   constexpr int kMany = 100'000;
+  constexpr int kNeverMs = 600'000;
   Mailbox<int> box;
   std::thread producer([&box] {
     for (int i = 0; i < kMany; ++i) box.put(i);
@@ -50,7 +74,7 @@ TEST(Mailbox, TwoThreads_EveryValueOnceAndInOrder) {
   std::vector<int> got;
   while (got.size() < kMany) {
     pollfd waited{.fd = box.fd(), .events = POLLIN, .revents = 0};
-    (void)::poll(&waited, 1, 1000);
+    (void)::poll(&waited, 1, box.may_wait() ? kNeverMs : 0);  // a wake that is lost hangs here
     box.heard();
     while (const auto next = box.take()) got.push_back(*next);
   }
