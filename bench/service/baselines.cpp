@@ -90,14 +90,14 @@ Result<void> EchoProcess::measure(std::uint64_t samples, Pace pace, Histogram& r
 
 // ---- The fence alone ---------------------------------------------------------------------------
 
-Result<void> measure_fence(const std::string& device, std::uint64_t samples, Pace pace,
+Result<void> measure_fence(const std::string& device, bool polls, std::uint64_t samples, Pace pace,
                            Histogram& fence) {
   PORTCULLIS_TRY_ASSIGN(auto spec, attach::parse_device(device));
   if (auto* model = std::get_if<model::Options>(&spec.kind))
     model->execution = model::Execution::Polled;
   PORTCULLIS_TRY_ASSIGN(auto open, attach::OpenDevice::open(spec));
   PORTCULLIS_TRY_ASSIGN(const auto function,
-                        attach::Function::bring_up(std::move(open), {.model_naps = true}));
+                        attach::Function::bring_up(std::move(open), {.model_naps = !polls}));
   PORTCULLIS_TRY_ASSIGN(const auto port, attach::Port::create(function->context(), {}));
   lease::LeaseManager::Options options;
   options.grant.source_address_index = port.address_index();

@@ -43,9 +43,10 @@ class EchoProcess {
 };
 
 /// Revokes of one lease after the other by the lease manager itself, in this process, on a device
-/// of its own as leased has it: the fence's own time.
-[[nodiscard]] Result<void> measure_fence(const std::string& device, std::uint64_t samples,
-                                         Pace pace, Histogram& fence);
+/// of its own as leased has it, which naps where nobody asks unless it `polls`: the fence's own
+/// time.
+[[nodiscard]] Result<void> measure_fence(const std::string& device, bool polls,
+                                         std::uint64_t samples, Pace pace, Histogram& fence);
 
 /// Unary echoes, by the program `grpc_echo`. NotFound where it was not built.
 [[nodiscard]] Result<void> measure_grpc(const std::filesystem::path& program,

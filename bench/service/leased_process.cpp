@@ -218,11 +218,11 @@ Result<void> LeasedProcess::write_config(const Options& options) const {
   PORTCULLIS_TRY_ASSIGN(const std::uint32_t slots, slots_for(scale));
   const std::uint32_t connections = scale.connections + kSpare;
   std::string text = fmt::format(
-      "[device]\nslots = {}\n[socket]\npath = \"{}\"\n[journal]\npath = \"{}\"\n"
+      "[device]\nslots = {}\npolls = {}\n[socket]\npath = \"{}\"\n[journal]\npath = \"{}\"\n"
       "[limits]\ntenant_leases = {}\nconnections = {}\nuid_connections = {}\n"
       "tenant_connections = {}\nhost_connections = {}\n",
-      slots, socket().string(), journal().string(), slots, connections, connections, connections,
-      connections);
+      slots, options.polls, socket().string(), journal().string(), slots, connections, connections,
+      connections, connections);
   if (options.has_quic) {
     const auto pki = (folder_ / "pki").string();
     text += fmt::format(

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -58,6 +59,7 @@ class LeasedProcess {
     std::string device = "model";
     Scale scale;
     bool has_quic = false;
+    bool polls = false;  // its device's thread never sleeps
     /// This hca-server has the model in a process of its own, in place of `device`; empty: none.
     std::filesystem::path hca_server = {};
   };
@@ -85,6 +87,19 @@ class LeasedProcess {
   [[nodiscard]] const std::string& greeting() const noexcept { return greeting_; }
   /// What it has of memory now. System.
   [[nodiscard]] Result<std::uint64_t> resident_bytes() const;
+  /// Stands still as long as this lives: what it does by itself is in no other figure.
+  class Halt {
+   public:
+    explicit Halt(const LeasedProcess& leased) noexcept : leased_(&leased) {
+      leased_->process_->signal(SIGSTOP);
+    }
+    Halt(const Halt&) = delete;
+    Halt& operator=(const Halt&) = delete;
+    ~Halt() { leased_->process_->signal(SIGCONT); }
+
+   private:
+    const LeasedProcess* leased_;
+  };
   /// SIGTERM: it revokes what is held and ends. Its status.
   void ask_to_end() const noexcept;
   [[nodiscard]] Result<int> wait(std::uint64_t until_ns) { return process_->wait(until_ns); }

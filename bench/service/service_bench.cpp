@@ -50,6 +50,7 @@ struct Arguments {
   std::uint32_t seconds = 10;
   std::uint32_t samples = 2'000;
   std::string out_dir;
+  bool polls = false;
   bool is_quick = false;
   std::optional<std::string> text;
 };
@@ -100,7 +101,8 @@ class Crowd {
                           LeasedProcess::start({.program = arguments_->leased,
                                                 .device = arguments_->device,
                                                 .scale = arguments_->scale,
-                                                .has_quic = transport_ == Transport::Quic}));
+                                                .has_quic = transport_ == Transport::Quic,
+                                                .polls = arguments_->polls}));
     PORTCULLIS_TRY_ASSIGN(auto fleet, Fleet::create());
     LeaseLoad load(fleet);
     PORTCULLIS_TRY(fill(leased, fleet, load));
@@ -212,7 +214,8 @@ class Comparison {
     PORTCULLIS_TRY_ASSIGN(auto leased, LeasedProcess::start({.program = arguments_->leased,
                                                              .device = arguments_->device,
                                                              .scale = {},
-                                                             .has_quic = has_quic(*arguments_)}));
+                                                             .has_quic = has_quic(*arguments_),
+                                                             .polls = arguments_->polls}));
     for (const std::string& word : arguments_->transports) {
       const auto measured = measure(leased, transport_of(word), echo);
       if (!measured)
@@ -263,7 +266,8 @@ class Comparison {
                                  const EchoProcess& echo, std::uint64_t samples, Pace pace,
                                  std::string& no_grpc) {
     Baselines& into = baselines_[pace];
-    PORTCULLIS_TRY(measure_fence(arguments_->device, samples, pace, into.fence));
+    const LeasedProcess::Halt halt(leased);
+    PORTCULLIS_TRY(measure_fence(arguments_->device, arguments_->polls, samples, pace, into.fence));
     if (transport == Transport::Unix) return echo.measure(samples, pace, into.seqpacket);
     auto done = measure_grpc(arguments_->grpc_echo, leased.server_certificate(),
                              leased.certificate(1), samples, pace, into.grpc);
@@ -334,6 +338,7 @@ Figures::Context context_of(const Arguments& arguments) {
           {"leases", std::to_string(scale.leases)},
           {"allocs and revokes a second", std::to_string(scale.rate)},
           {"seconds", std::to_string(arguments.seconds)},
+          {"polls", arguments.polls ? "yes" : "no"},
           {"region_bytes", std::to_string(kRegionBytes)},
           {"cores", std::to_string(std::thread::hardware_concurrency())},
           {"portcullis", PORTCULLIS_VERSION},
@@ -412,6 +417,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--samples", arguments.samples, "of revokes by themselves")
       ->check(CLI::Range(2U, 1'000'000U))
       ->capture_default_str();
+  app.add_flag("--polls", arguments.polls,
+               "the device's thread and the model never sleep: each wants a core of its own");
   app.add_option("--out-dir", arguments.out_dir, "service_bench.json goes there")->type_name("DIR");
   app.add_flag("--quick", arguments.is_quick, "50 connections, 500 leases, a second");
   app.footer(kFooter);
