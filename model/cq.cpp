@@ -195,8 +195,9 @@ bool CqTable::complete(std::uint32_t cqn, const Completion& completion, std::uin
   if (!has_room(cq)) return fail(cqn, cq, kOverrun);
   if (cq.period_from_cqe && cq.producer == cq.told) cq.period_start_ns = scheduler_->now_ns();
   if (!write(cq, completion, now_ns)) return fail(cqn, cq, kAccessViolation);
-  if (cq.armed && (!cq.armed_solicited || completion.solicited || is_error(completion)))
-    notify(cqn, cq);
+  const bool solicited = completion.solicited || is_error(completion);
+  if (solicited) cq.last_solicited = cq.producer;
+  if (cq.armed && (solicited || !cq.armed_solicited)) notify(cqn, cq);
   return true;
 }
 
@@ -303,9 +304,14 @@ void CqTable::read_arm_record(std::uint32_t cqn, Cq& cq) {
   if (!record || prm::cq_arm_sn(*record) != (cq.events & 3)) return;
   cq.armed = true;
   cq.armed_solicited = prm::cq_arm_solicited(*record);
-  // Completions behind the consumer index of the request have not raised an event yet.
-  const bool missed = ((cq.producer - *record) & 0xffffff) != 0;
-  if (missed && !cq.armed_solicited) notify(cqn, cq);
+  // A request asks for what is new (ibv_req_notify_cq): what came since the last event and is
+  // behind the consumer index, which the requester has not seen, is told at once. One that an event
+  // has told is not told again, whether or not it has been polled since: ib_send_lat -e arms before
+  // it polls, and waits for one event of each completion.
+  const std::uint64_t unseen = (cq.producer - *record) & 0xffffff;
+  const std::uint64_t seen = cq.producer - std::min(unseen, cq.producer);
+  const std::uint64_t newest = cq.armed_solicited ? cq.last_solicited : cq.producer;
+  if (newest > std::max(seen, cq.told)) notify(cqn, cq);
 }
 
 void CqTable::clear() noexcept {

@@ -106,10 +106,13 @@ class CqTable {
     std::uint32_t eqn = 0;
     std::uint32_t events = 0;  // COMP events so far: the arm sequence number expected, modulo 4
     // Moderation: an event waits until so many completions have come, or so long.
-    std::uint32_t max_count = 0;        // 0: no number is enough
-    std::uint64_t period_ns = 0;        // 0: it does not wait
-    bool period_from_cqe = false;       // counted from the first completion, or from the last event
-    std::uint64_t told = 0;             // `producer` at the last event
+    std::uint32_t max_count = 0;   // 0: no number is enough
+    std::uint64_t period_ns = 0;   // 0: it does not wait
+    bool period_from_cqe = false;  // counted from the first completion, or from the last event
+    // `producer` at the last event and behind the last solicited completion, as a card has them in
+    // last_notified_index and last_solicit_index (mlx5_ifc_cqc_bits).
+    std::uint64_t told = 0;
+    std::uint64_t last_solicited = 0;
     std::uint64_t period_start_ns = 0;  // of the last event, or of the first completion since
     std::optional<TimerId> wait;        // an event waits
     prm::Buffer<prm::cqc> context;      // as created, for QUERY_CQ

@@ -57,6 +57,10 @@ class QueueTest : public ::testing::Test {
     cells::store_release<std::uint32_t>(memory_->records.data() + prm::record_byte(dword),
                                         cells::be32(value));
   }
+  void arm(std::uint32_t command, std::uint32_t sequence, std::uint32_t consumer) {
+    write_record(prm::kCqArmDb, prm::cq_arm_record(sequence, command, consumer));
+    cqs_.kick(kUar);
+  }
   bool complete(bool solicited = false) {
     Completion completion;
     completion.qpn = 0x1234;
@@ -318,6 +322,44 @@ TEST_F(QueueTest, ArmedBehindAMissedCompletion_TellsAtOnce) {
   ASSERT_TRUE(complete());
   write_record(prm::kCqArmDb, prm::cq_arm_record(0, prm::kCqDbReqNot, 0));
   cqs_.kick(kUar);
+  EXPECT_EQ(event(0).get<"owner">(), 0U);
+}
+
+TEST_F(QueueTest, ArmedBehindACompletionSinceTheLastEvent_TellsAtOnce) {
+  ASSERT_TRUE(create_cq().ok());
+  arm(prm::kCqDbReqNot, 0, 0);
+  ASSERT_TRUE(complete());
+  ASSERT_TRUE(complete());
+  arm(prm::kCqDbReqNot, 1, 1);
+  EXPECT_EQ(event(1).get<"owner">(), 0U);
+}
+
+TEST_F(QueueTest, ArmedBehindACompletionThatAnEventTold_TellsTheNextOne) {
+  ASSERT_TRUE(create_cq().ok());
+  arm(prm::kCqDbReqNot, 0, 0);
+  ASSERT_TRUE(complete());
+  ASSERT_EQ(event(0).get<"owner">(), 0U);
+  arm(prm::kCqDbReqNot, 1, 0);
+  EXPECT_EQ(event(1).get<"owner">(), 1U);
+  ASSERT_TRUE(complete());
+  EXPECT_EQ(event(1).get<"owner">(), 0U);
+}
+
+TEST_F(QueueTest, ArmedForSolicitedBehindAMissedOne_TellsAtOnce) {
+  ASSERT_TRUE(create_cq().ok());
+  ASSERT_TRUE(complete(true));
+  ASSERT_TRUE(complete(false));
+  arm(prm::kCqDbReqNotSol, 0, 0);
+  EXPECT_EQ(event(0).get<"owner">(), 0U);
+}
+
+TEST_F(QueueTest, ArmedForSolicitedBehindOthersAlone_WaitsForOne) {
+  ASSERT_TRUE(create_cq().ok());
+  ASSERT_TRUE(complete(true));
+  ASSERT_TRUE(complete(false));
+  arm(prm::kCqDbReqNotSol, 0, 1);
+  EXPECT_EQ(event(0).get<"owner">(), 1U);
+  ASSERT_TRUE(complete(true));
   EXPECT_EQ(event(0).get<"owner">(), 0U);
 }
 
