@@ -2,6 +2,7 @@
 #include "model/cq.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "model/device_ticks.hpp"
@@ -34,7 +35,7 @@ enum Refusal : std::uint32_t {
 constexpr std::uint64_t kNsPerUs = 1000;
 
 std::uint8_t log_stride(prm::ConstView<prm::cqc> context) noexcept {
-  return context.get<"cqe_sz">() == prm::number(prm::CqeSize::B128) ? 7 : 6;
+  return context.get<"cqe_sz">() == prm::number(prm::CqeSize::B64) ? 6 : 7;
 }
 
 /// The same bytes read as another layout: those that only `from` fills.
@@ -72,6 +73,13 @@ prm::Buffer<prm::mlx5_err_cqe> encode_error(const Completion& c, bool owner) {
   return entry;
 }
 
+/// What a card has in the lower half is not known; no driver reads it.
+std::array<std::byte, 2 * prm::kCqeBytes> padded(std::span<const std::byte> entry) {
+  std::array<std::byte, 2 * prm::kCqeBytes> all{};
+  std::ranges::copy(entry, all.begin() + prm::kCqeBytes);
+  return all;
+}
+
 bool is_error(const Completion& c) noexcept {
   return c.opcode == prm::CqeOpcode::REQ_ERR || c.opcode == prm::CqeOpcode::RESP_ERR;
 }
@@ -90,8 +98,7 @@ std::uint64_t CqTable::pages_needed(prm::ConstView<prm::cqc> context) noexcept {
 
 std::optional<std::uint64_t> CqTable::queue_bytes(prm::ConstView<prm::cqc> context) noexcept {
   const std::uint32_t log_size = context.get<"log_cq_size">();
-  if (log_size > kMaxLogCqSize || context.get<"cqe_sz">() > prm::number(prm::CqeSize::B128))
-    return std::nullopt;
+  if (log_size > kMaxLogCqSize || context.get<"cqe_sz">() > CqTable::kPadded) return std::nullopt;
   return std::uint64_t{1} << (log_size + log_stride(context));
 }
 
@@ -129,6 +136,7 @@ Verdict CqTable::create(prm::ConstView<prm::cqc> context, QueuePages queue, Iova
   cq.pages = std::move(queue);
   cq.log_size = static_cast<std::uint8_t>(context.get<"log_cq_size">());  // kMaxLogCqSize at most
   cq.log_stride = log_stride(context);
+  cq.is_padded = context.get<"cqe_sz">() == CqTable::kPadded;
   cq.uar = context.get<"uar_page">();
   cq.eqn = context.get<"c_eqn_or_apu_element">() & 0xff;
   cq.ignore_overrun = context.get<"oi">() != 0;
@@ -180,10 +188,12 @@ bool CqTable::write(Cq& cq, const Completion& completion, std::uint64_t now_ns) 
       cq.is_collapsed ? 0 : cq.producer & ((std::uint64_t{1} << cq.log_size) - 1);
   // A CQE64 stands in the upper half of a 128-byte entry (get_sw_cqe of mlx5_ib/cq.c).
   const std::uint64_t offset = ((index + 1) << cq.log_stride) - prm::kCqeBytes;
-  const bool written =
-      is_error(completion)
-          ? dma_->publish(cq.pages.at(offset), encode_error(completion, owner).all())
-          : dma_->publish(cq.pages.at(offset), encode(completion, owner, now_ns).all());
+  const auto publish = [&](std::span<const std::byte> entry) {
+    return cq.is_padded ? dma_->publish(cq.pages.at(offset - prm::kCqeBytes), padded(entry))
+                        : dma_->publish(cq.pages.at(offset), entry);
+  };
+  const bool written = is_error(completion) ? publish(encode_error(completion, owner).all())
+                                            : publish(encode(completion, owner, now_ns).all());
   if (written) ++cq.producer;
   return written;
 }

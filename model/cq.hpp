@@ -49,6 +49,9 @@ struct Completion {
 
 class CqTable {
  public:
+  /// cqc.cqe_sz of entries of which all 128 bytes are written: CQE_STRIDE_128_PAD of
+  /// linux/mlx5/cq.h. MLX5_CQC_CQE_SZ_* of mlx5_ifc.h has no name for it.
+  static constexpr std::uint32_t kPadded = 2;
   CqTable(Dma& dma, EqTable& eqs, Scheduler& scheduler, std::uint32_t log_max_cq);
 
   /// Writes one CQE64. False when the CQ is in error, does not exist or overran with this entry:
@@ -100,6 +103,7 @@ class CqTable {
     bool ignore_overrun = false;
     bool overflowed = false;  // why it failed
     bool is_collapsed = false;
+    bool is_padded = false;
     QueuePages pages;
     Iova record = 0;
     std::uint32_t uar = 0;

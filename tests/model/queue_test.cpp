@@ -278,6 +278,29 @@ TEST_F(QueueTest, LargeEntries_HoldTheCqeInTheirUpperHalf) {
   EXPECT_EQ(completion(0).get<"wqe_counter">(), 0U);
 }
 
+TEST_F(QueueTest, PaddedEntries_AreWrittenInBothHalves) {
+  cq_context_.put<"cqe_sz">(CqTable::kPadded);
+  ASSERT_TRUE(create_cq().ok());
+  ASSERT_EQ(completion(0).get<"op_own">(), prm::kCqeNeverWritten);
+  ASSERT_TRUE(complete());
+  EXPECT_EQ(completion(0).get<"op_own">(), 0U);
+  EXPECT_EQ(completion(1).get<"wqe_counter">(), 77U);
+  EXPECT_EQ(completion(2).get<"op_own">(), prm::kCqeNeverWritten);
+}
+
+TEST_F(QueueTest, PaddedErrorEntry_IsInTheUpperHalf) {
+  cq_context_.put<"cqe_sz">(CqTable::kPadded);
+  ASSERT_TRUE(create_cq().ok());
+  ASSERT_TRUE(cqs_.complete(cqn_, {.opcode = prm::CqeOpcode::REQ_ERR, .wqe_counter = 78}, 0));
+  EXPECT_EQ(completion(0).get<"op_own">(), 0U);
+  EXPECT_EQ(completion(1).get<"wqe_counter">(), 78U);
+}
+
+TEST_F(QueueTest, EntrySizeThatIsNone_IsRefused) {
+  cq_context_.set<"cqe_sz", 3>();
+  EXPECT_EQ(create_cq().status, CommandStatus::BAD_PARAM_ERR);
+}
+
 TEST_F(QueueTest, UnarmedCompletion_MakesNoEvent) {
   ASSERT_TRUE(create_cq().ok());
   ASSERT_TRUE(complete());
