@@ -39,8 +39,8 @@ neighbour_is_known() { in_ns one ip neigh show 192.0.2.2 | grep -q 02:50:43:00:0
 # Linux begins with loopback switched off, and switches it on for this alone.
 self_test() {
   in_ns one ethtool -t hca >/host/results/self_test.txt
-  self_test_status=$?
-  grep -q "Loopback Test.*[^0-9]0$" /host/results/self_test.txt && test $self_test_status -eq 0 && return
+  self_status=$?
+  grep -q "Loopback Test.*[^0-9]0$" /host/results/self_test.txt && test $self_status -eq 0 && return
   cat /host/results/self_test.txt
   return 1
 }
