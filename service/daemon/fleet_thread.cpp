@@ -93,7 +93,8 @@ void FleetThread::run() {
   while (!stop_) {
     inbox_.heard();
     while (const auto each = inbox_.take()) hand_on(*each);
-    if (!stop_ && inbox_.may_wait()) node_->work(inbox_.fd());
+    if (!inbox_.may_wait()) inbox_.wake();  // the session is kept up all the same
+    if (!stop_) node_->work(inbox_.fd());
   }
   node_->end(holds_nothing_);
 }
