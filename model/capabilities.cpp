@@ -29,8 +29,7 @@ constexpr std::uint32_t kDynamicPorts = 49152;
 
 enum Refusal : std::uint32_t {
   kNoSuchType = 0x11001,
-  kReservedBits,
-  kAboveMaximum,
+  kAboveMaximum = 0x11003,
   kBadChecksum,
 };
 
@@ -263,15 +262,14 @@ bool acceptable(const prm::Buffer<L>& max, const prm::Buffer<L>& now,
   });
 }
 
+/// Reserved bits are looked over: iPXE's driver, which ran on cards, writes its log_max_qp in the
+/// wrong byte order, into the byte before it (golan_set_hca_cap of golan.c).
 template <class L>
 Verdict replace(const prm::Buffer<L>& max, prm::Buffer<L>& now, std::span<const std::byte> wanted) {
-  const auto page = wanted.first<L::bytes>();
-  const bool rest_clear =
-      std::ranges::all_of(wanted.subspan(L::bytes), [](std::byte b) { return b == std::byte{0}; });
-  if (!rest_clear || !reserved_bits_clear<L>(page))
-    return refuse(CommandStatus::BAD_PARAM_ERR, kReservedBits);
-  if (!acceptable<L>(max, now, page)) return refuse(CommandStatus::BAD_PARAM_ERR, kAboveMaximum);
-  std::ranges::copy(page, now.all().begin());
+  if (!acceptable<L>(max, now, wanted.first<L::bytes>()))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kAboveMaximum);
+  const auto mask = reserved_mask<L>();
+  for (std::size_t i = 0; i < L::bytes; ++i) now.all()[i] = wanted[i] & ~std::byte{mask[i]};
   return {};
 }
 

@@ -4,6 +4,7 @@
 // register as it then is: rdma-core's tests read PAOS by a write that changes nothing.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "model/commands.hpp"
 #include "model/core.hpp"
@@ -55,13 +56,18 @@ Verdict paos(Core& core, const Access& access) {
   return {};
 }
 
+/// The fastest of `speeds`, which are in the order of their bits; 0: none.
+constexpr std::uint32_t fastest(std::uint32_t speeds) noexcept { return std::bit_floor(speeds); }
+
 /// EDR over four lanes, or 100GBASE-CR4: bits of enum mlx5_ptys_width and mlx5_ptys_rate
-/// (include/linux/mlx5/port.h) and of enum mlx5e_link_mode.
+/// (include/linux/mlx5/port.h) and of enum mlx5e_link_mode. What is written is what the link may
+/// run at, and what it then runs at is the fastest of it; nothing here takes longer for it. What a
+/// port cannot do is looked over, as is a store of none of what it can: a hypothesis.
 Verdict ptys(Core& core, const Access& access) {
-  constexpr std::uint32_t kWidth1x = 1, kWidth4x = 4, kEdr = 1U << 5, kSpeeds = 0x37;
-  constexpr std::uint32_t k100GbaseCr4 = 1U << 20;
-  if (access.write) return bad_param(kReadOnly);
+  constexpr std::uint32_t kWidth1x = 1, kWidth4x = 4, k100GbaseCr4 = 1U << 20;
+  constexpr std::uint32_t kWidths = kWidth1x | kWidth4x;
   if (const Verdict verdict = check_port<prm::ptys_reg>(access); !verdict.ok()) return verdict;
+  const auto in = prm::ConstView<prm::ptys_reg>::at(access.in);
   const auto out = prm::View<prm::ptys_reg>::at(access.out);
   const bool up = core.port.link_up;
   if (core.port.type == PortType::Ethernet) {
@@ -71,13 +77,16 @@ Verdict ptys(Core& core, const Access& access) {
     out.put<"eth_proto_oper">(up ? k100GbaseCr4 : 0U);
     return {};
   }
+  std::uint16_t& speeds = core.port.ib_speeds;
+  const std::uint32_t wanted = in.get<"ib_proto_admin">() & PortSettings::kIbSpeeds;
+  if (access.write && wanted != 0) speeds = static_cast<std::uint16_t>(wanted);
   out.set<"proto_mask", prm::number(prm::PtysProtocol::IB)>();
-  out.set<"ib_link_width_capability", kWidth1x | kWidth4x>();
-  out.set<"ib_link_width_admin", kWidth1x | kWidth4x>();
-  out.set<"ib_proto_capability", kSpeeds>();
-  out.set<"ib_proto_admin", kSpeeds>();
+  out.set<"ib_link_width_capability", kWidths>();
+  out.set<"ib_link_width_admin", kWidths>();
+  out.set<"ib_proto_capability", PortSettings::kIbSpeeds>();
+  out.put<"ib_proto_admin">(speeds);
   static_cast<void>(out.try_set<"ib_link_width_oper">(up ? kWidth4x : 0U));
-  static_cast<void>(out.try_set<"ib_proto_oper">(up ? kEdr : 0U));
+  static_cast<void>(out.try_set<"ib_proto_oper">(up ? fastest(speeds) : 0U));
   return {};
 }
 
@@ -180,26 +189,43 @@ constexpr std::array kRegisters{
 
 constexpr std::size_t kLongestRegister = std::ranges::max(kRegisters, {}, &Register::bytes).bytes;
 
+const Register* find_register(prm::RegisterId id) noexcept {
+  const auto found = std::ranges::find(kRegisters, id, &Register::id);
+  return found == kRegisters.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 Verdict access_register(Core& core,
                         const Request<prm::access_register_in, prm::access_register_out>& request) {
   const auto id = prm::RegisterId{static_cast<std::uint16_t>(request.in.get<"register_id">())};
-  const auto found = std::ranges::find(kRegisters, id, &Register::id);
-  if (found == kRegisters.end() || !core.reached(found->needed)) return bad_param(kNoSuchRegister);
+  const Register* const found = find_register(id);
+  if (found == nullptr || !core.reached(found->needed)) return bad_param(kNoSuchRegister);
   const std::uint32_t op_mod = request.in.get<"op_mod">();
   const bool write = op_mod == prm::number(prm::AccessRegisterOpMod::WRITE);
   if (!write && op_mod != prm::number(prm::AccessRegisterOpMod::READ)) return bad_param(kBadOpMod);
-  // Snabb's connectx.lua sends of a register that it reads what names the port (get_port_status),
-  // and takes nothing back of one that it writes (set_port_mtu).
-  std::array<std::byte, kLongestRegister> in{}, out{};
-  std::ranges::copy(request.in_tail.first(std::min(request.in_tail.size(), found->bytes)),
-                    in.begin());
-  const auto data = std::span<std::byte>(out).first(found->bytes);
-  const Verdict verdict =
-      found->access(core, {write, std::span(in).first(found->bytes), data, request.slot});
-  put_in_tail(request.out_tail, 0, data);
-  return verdict;
+  return registers::access(core, id, write, request.in_tail, request.out_tail, request.slot);
 }
 
 }  // namespace portcullis::model::commands
+
+namespace portcullis::model::registers {
+
+bool is_known(prm::RegisterId id) noexcept { return commands::find_register(id) != nullptr; }
+
+Verdict access(Core& core, prm::RegisterId id, bool write, std::span<const std::byte> in,
+               std::span<std::byte> out, std::uint32_t slot) {
+  const commands::Register* const found = commands::find_register(id);
+  if (found == nullptr) return bad_param(kNoSuchRegister);
+  // Snabb's connectx.lua sends of a register that it reads what names the port (get_port_status),
+  // and takes nothing back of one that it writes (set_port_mtu).
+  std::array<std::byte, commands::kLongestRegister> whole_in{}, whole_out{};
+  std::ranges::copy(in.first(std::min(in.size(), found->bytes)), whole_in.begin());
+  const auto data = std::span<std::byte>(whole_out).first(found->bytes);
+  const Verdict verdict =
+      found->access(core, {write, std::span(whole_in).first(found->bytes), data, slot});
+  put_in_tail(out, 0, data);
+  return verdict;
+}
+
+}  // namespace portcullis::model::registers

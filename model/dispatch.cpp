@@ -33,13 +33,29 @@ bool all_zero(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
-/// The least input of a command: its layout, but for one that drivers of before its last fields
-/// still send (init_hca_in of rdma-core's mlx5_ifc.h ends before sw_owner_id).
+/// Where the last field of a layout ends, in bytes; as far as the header goes at least.
 template <class In>
-inline constexpr std::size_t kLeastInput = In::bytes;
+consteval std::size_t end_of_fields() {
+  unsigned end = prm::general_obj_in_cmd_hdr::bytes * 8;
+  for (const prm::Member& member : In::members)
+    if (member.kind != prm::MemberKind::Reserved) end = std::max(end, member.offset + member.width);
+  return (end + 31) / 32 * 4;
+}
+
+/// The least input of a command. What is reserved at its end need not come: a transition of a queue
+/// pair ends with its context in iPXE's driver (golan_modify_qp_mbox_in of golan.h). Neither need
+/// what drivers of before its last fields still send without them (init_hca_in of rdma-core's
+/// mlx5_ifc.h ends before sw_owner_id).
+template <class In>
+inline constexpr std::size_t kLeastInput = end_of_fields<In>();
 template <>
 inline constexpr std::size_t kLeastInput<prm::init_hca_in> =
     prm::place<prm::init_hca_in, "sw_owner_id">.offset / 8;
+/// The general page had 0x100 bytes when it was struct mlx5_hca_cap (include/linux/mlx5/device.h of
+/// Linux 3.11), and iPXE's driver sends no more (golan_cmd_set_hca_cap_mbox_in of golan.h).
+template <>
+inline constexpr std::size_t kLeastInput<prm::set_hca_cap_in> =
+    prm::place<prm::set_hca_cap_in, "capability">.offset / 8 + 0x100;
 
 /// As reserved_bits_clear, but for the uid, which any command may have.
 template <class In>
@@ -69,7 +85,7 @@ Verdict checked_cut(Core& core, const Command& command) {
   return verdict;
 }
 
-/// What an older driver did not send is zero.
+/// What did not come is zero.
 template <class In, class Out, auto Handler, unsigned Traits>
 Verdict checked_padded(Core& core, const Command& command) {
   std::array<std::byte, In::bytes> padded{};

@@ -47,7 +47,7 @@ class ModelFunction final : public PciFunction, public ConfigAccess {
   ModelFunction(Core& core, EngineLock& lock, bool virtual_function)
       : core_(core), lock_(lock), virtual_function_(virtual_function) {
     if (VendorGateway::is_there(virtual_function, core.behaviours.crash_dump))
-      gateway_.emplace(core.behaviours.crash_dump);
+      gateway_.emplace(core.behaviours.crash_dump, &core);
   }
   std::uint16_t vendor_id() const override { return kVendorId; }
   std::uint16_t device_id() const override {

@@ -71,6 +71,8 @@ struct PortSettings {
     std::uint8_t bandwidth = 0;  // percent
     std::uint8_t rate_units = 0, rate = 0;
   };
+  /// Of an InfiniBand link, bits of enum mlx5_ptys_rate: SDR, DDR, QDR, FDR, EDR.
+  static constexpr std::uint16_t kIbSpeeds = 0x37;
   static constexpr std::uint8_t kTrustPcp = 1, kTrustDscp = 2;  // MLX5_QPTS_TRUST_*
 
   PortType type = PortType::Ethernet;
@@ -105,6 +107,7 @@ struct PortSettings {
   std::array<TrafficClass, kPriorities> classes{};         // qetc_reg
   std::array<std::uint8_t, kPriorities> priority_class{};  // qtct_reg
   std::uint8_t trust = kTrustPcp;                          // qpts_reg
+  std::uint16_t ib_speeds = kIbSpeeds;                     // ptys_reg.ib_proto_admin
   std::uint8_t fec_admin = 0;                              // pplm_reg.fec_override_admin_100g
   std::array<std::uint8_t, 64> dscp_priority{};            // qpdpm_reg
   std::array<std::byte, 64> node_description{};            // register NODE_DESC

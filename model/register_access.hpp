@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A register as ACCESS_REG reads and writes it (model/commands_registers.cpp).
+// A register as ACCESS_REG (model/commands_registers.cpp) and the tools' command interface
+// (model/icmd.cpp) read and write it.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <span>
 
 #include "model/verdict.hpp"
+#include "prm/enums.hpp"
 #include "prm/view.hpp"
 
 namespace portcullis::model {
@@ -62,6 +64,13 @@ inline void list(std::span<const std::uint16_t> registers, std::uint16_t first,
   for (const std::uint16_t id : registers) set_bit(mask, static_cast<unsigned>(id - first));
 }
 
+// commands_registers.cpp
+[[nodiscard]] bool is_known(prm::RegisterId id) noexcept;
+/// Reads or writes register `id`, which is known; `in` and `out`, which may be the same bytes, have
+/// its first bytes, or more than it has: what is not in `in` is zero. `slot` as in RegisterAccess.
+[[nodiscard]] Verdict access(Core& core, prm::RegisterId id, bool write,
+                             std::span<const std::byte> in, std::span<std::byte> out,
+                             std::uint32_t slot);
 // registers_management.cpp
 [[nodiscard]] Verdict mfrl(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict mcam(Core& core, const RegisterAccess& access);

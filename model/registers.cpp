@@ -76,9 +76,8 @@ void InitSegment::show_identity() const noexcept {
 }
 
 void InitSegment::show_health() const noexcept {
-  constexpr std::uint32_t kConnectX5HwId = 0x20d;
   show(registers_.cell<"health.fw_ver">(), prm::fw_rev(firmware_.major, firmware_.minor));
-  show(registers_.cell<"health.hw_id">(), kConnectX5HwId);
+  show(registers_.cell<"health.hw_id">(), kHwId);
   show(registers_.cell<"health.rfr_severity">(), synd_ == 0 ? 0 : prm::kRfr << 24);
   show(registers_.cell<"health.synd">(), std::uint32_t{synd_} << 16);
 }

@@ -22,6 +22,7 @@ class InitSegment {
  public:
   static constexpr std::uint32_t kLogCommandSlots = 5;
   static constexpr std::uint32_t kLogCommandStride = 6;
+  static constexpr std::uint32_t kHwId = 0x20d;  // of a ConnectX-5
 
   /// `bar` is BAR0 from its start. `cmdif_rev` is what the device claims to speak.
   InitSegment(std::span<std::byte> bar, std::uint32_t cmdif_rev,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/vendor_gateway.hpp"
 
+#include "model/registers.hpp"
+
 namespace portcullis::model {
 namespace {
 
@@ -8,6 +10,10 @@ namespace vsc = prm::vsc;
 
 constexpr std::uint32_t kWordBytes = 4;
 constexpr std::uint32_t kStatusOk = std::uint32_t{1} << vsc::kStatusShift;
+
+constexpr std::uint32_t part_mask(std::uint32_t bytes) noexcept {
+  return static_cast<std::uint32_t>((std::uint64_t{1} << bytes * 8) - 1);
+}
 
 std::uint32_t next_to_scan(std::uint32_t address) noexcept {
   const std::uint32_t next = address + kWordBytes;
@@ -17,11 +23,16 @@ std::uint32_t next_to_scan(std::uint32_t address) noexcept {
 
 }  // namespace
 
-VendorGateway::VendorGateway(std::optional<CrashDumpSide> side) noexcept : side_(side) { reset(); }
+VendorGateway::VendorGateway(std::optional<CrashDumpSide> side, Core* core) noexcept : side_(side) {
+  if (core != nullptr) icmd_.emplace(*core);
+  reset();
+}
 
 void VendorGateway::reset() noexcept {
   semaphore_ = side_ == CrashDumpSide::Held ? kOthersMark : 0;
   sw_reset_ = 0;
+  icmd_semaphore_ = 0;
+  if (icmd_) icmd_->reset();
   space_ = 0;
   says_size_ = false;
   address_ = 0;
@@ -34,8 +45,22 @@ std::uint32_t VendorGateway::word_at(std::uint32_t address) noexcept {
 }
 
 bool VendorGateway::has_space(std::uint16_t space) const noexcept {
-  return space == vsc::kSemaphoreDomain ||
+  return space == vsc::kSemaphoreDomain || space == vsc::kCrSpace ||
+         (space == vsc::kIcmdSpace && icmd_) ||
          (space == vsc::kScanCrSpace && side_ != CrashDumpSide::Refused);
+}
+
+std::uint32_t* VendorGateway::semaphore(std::uint32_t address) noexcept {
+  if (address == vsc::kSwResetSemaphore) return &sw_reset_;
+  return address == vsc::kIcmdSemaphore ? &icmd_semaphore_ : nullptr;
+}
+
+/// What a space that is not scanned has at an address.
+std::uint32_t VendorGateway::word(std::uint32_t address) noexcept {
+  if (space_ == vsc::kIcmdSpace) return icmd_->read(address);
+  if (space_ == vsc::kCrSpace) return address == vsc::kHwId ? InitSegment::kHwId : 0;
+  const std::uint32_t* const mark = semaphore(address);
+  return mark == nullptr ? 0 : *mark;
 }
 
 std::uint32_t VendorGateway::read(std::uint32_t offset) noexcept {
@@ -56,7 +81,19 @@ std::uint32_t VendorGateway::read(std::uint32_t offset) noexcept {
   }
 }
 
-void VendorGateway::write(std::uint32_t offset, std::uint32_t value) noexcept {
+std::uint32_t VendorGateway::read_part(std::uint32_t offset, std::uint32_t bytes) noexcept {
+  const std::uint32_t shift = offset % kWordBytes * 8;
+  return read(offset - offset % kWordBytes) >> shift & part_mask(bytes);
+}
+
+void VendorGateway::write_part(std::uint32_t offset, std::uint32_t value, std::uint32_t bytes) {
+  const std::uint32_t at = offset - offset % kWordBytes;
+  const std::uint32_t shift = offset % kWordBytes * 8;
+  const std::uint32_t mask = part_mask(bytes) << shift;
+  write(at, (read(at) & ~mask) | (value << shift & mask));
+}
+
+void VendorGateway::write(std::uint32_t offset, std::uint32_t value) {
   switch (offset) {
     case vsc::kControl:
       space_ = static_cast<std::uint16_t>(value & vsc::kSpaceMask);
@@ -87,8 +124,8 @@ void VendorGateway::ask(std::uint32_t address) noexcept {
   address_ = address;
   const bool is_stuck = side_ == CrashDumpSide::Stuck && space_ == vsc::kScanCrSpace;
   if (is_stuck || !has_space(space_)) return;
-  if (space_ == vsc::kSemaphoreDomain) {
-    data_ = address == vsc::kSwResetSemaphore ? sw_reset_ : 0;
+  if (space_ != vsc::kScanCrSpace) {
+    data_ = word(address);
     address_ = address | vsc::kFlag;
     return;
   }
@@ -96,10 +133,11 @@ void VendorGateway::ask(std::uint32_t address) noexcept {
   address_ = next_to_scan(address) | vsc::kFlag;
 }
 
-/// A write: done with the flag clear.
-void VendorGateway::tell(std::uint32_t address) noexcept {
-  const bool is_semaphore = space_ == vsc::kSemaphoreDomain && address == vsc::kSwResetSemaphore;
-  if (is_semaphore && (data_ == 0 || sw_reset_ == 0)) sw_reset_ = data_;
+/// A write: done with the flag clear. A semaphore takes a mark where there is none.
+void VendorGateway::tell(std::uint32_t address) {
+  std::uint32_t* const mark = space_ == vsc::kSemaphoreDomain ? semaphore(address) : nullptr;
+  if (mark != nullptr && (data_ == 0 || *mark == 0)) *mark = data_;
+  if (space_ == vsc::kIcmdSpace && icmd_) icmd_->write(address, data_);
   address_ = address;
 }
 

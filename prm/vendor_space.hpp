@@ -30,10 +30,18 @@ inline constexpr unsigned kStatusShift = 29;        // three bits; 0: there is n
 inline constexpr std::uint32_t kFlag = std::uint32_t{1} << 31;  // read: done; write: to be done
 inline constexpr std::uint32_t kAddressMask = (std::uint32_t{1} << 30) - 1;
 
-// Spaces.
+// Spaces. Those that no file of Linux has are mstflint's and iPXE's (AS_CR_SPACE and AS_ICMD of
+// mtcr_com_defs.h, PCI_GW_SPACE_CR0 and _ALL_ICMD of mlx_pci_gw.h).
+inline constexpr std::uint16_t kCrSpace = 0x2;
+inline constexpr std::uint16_t kIcmdSpace = 0x3;  // prm/icmd.hpp
 inline constexpr std::uint16_t kScanCrSpace = 0x7;
 inline constexpr std::uint16_t kSemaphoreDomain = 0xa;
+/// In kSemaphoreDomain: who holds it gives the commands of kIcmdSpace (MLX_ICMD_SEMAPHORE_ADDR).
+inline constexpr std::uint32_t kIcmdSemaphore = 0x0;
 /// In kSemaphoreDomain: who holds it neither resets the device nor dumps it beside another.
 inline constexpr std::uint32_t kSwResetSemaphore = 0x20;
+
+/// In kCrSpace: which chip it is (HW_ID_ADDR of mtcr_com_defs.h), as health_buffer.hw_id says it.
+inline constexpr std::uint32_t kHwId = 0xf0014;
 
 }  // namespace portcullis::prm::vsc

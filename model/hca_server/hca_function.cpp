@@ -68,7 +68,7 @@ HcaFunction::HcaFunction(std::unique_ptr<Core> core, const Options& options,
       uplink_(std::move(uplink)),
       config_(config_options(options, core_->behaviours)) {
   if (VendorGateway::is_there(options.virtual_function, core_->behaviours.crash_dump))
-    gateway_.emplace(core_->behaviours.crash_dump);
+    gateway_.emplace(core_->behaviours.crash_dump, core_.get());
   core_->eqs.on_interrupt(
       [](void* context, std::uint32_t vector) noexcept {
         static_cast<HcaFunction*>(context)->interrupt(vector);
@@ -139,14 +139,14 @@ std::uint32_t HcaFunction::interrupts(std::uint32_t index) const {
   return index == VFIO_PCI_MSIX_IRQ_INDEX ? kVectors : 0;
 }
 
-/// Which one a whole dword of configuration space is; none: it is none of the gateway's.
+/// Where behind the capability's beginning; none: it is none of the gateway's registers.
 std::optional<std::uint32_t> HcaFunction::gateway_register(std::uint32_t region,
                                                            std::uint64_t offset,
                                                            std::size_t bytes) const {
   constexpr std::uint64_t kFirst = VendorGateway::kAt + sizeof(std::uint32_t);
   constexpr std::uint64_t kEnd = VendorGateway::kAt + prm::vsc::kBytes;
-  const bool is_one = gateway_ && region == VFIO_PCI_CONFIG_REGION_INDEX &&
-                      bytes == sizeof(std::uint32_t) && offset % sizeof(std::uint32_t) == 0 &&
+  const bool is_one = gateway_ && region == VFIO_PCI_CONFIG_REGION_INDEX && bytes != 0 &&
+                      offset % sizeof(std::uint32_t) + bytes <= sizeof(std::uint32_t) &&
                       offset >= kFirst && offset < kEnd;
   if (!is_one) return std::nullopt;
   return static_cast<std::uint32_t>(offset - VendorGateway::kAt);
@@ -154,8 +154,8 @@ std::optional<std::uint32_t> HcaFunction::gateway_register(std::uint32_t region,
 
 void HcaFunction::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> to) {
   if (const auto at = gateway_register(region, offset, to.size())) {
-    const std::uint32_t value = gateway_->read(*at);
-    std::memcpy(to.data(), &value, sizeof value);
+    const std::uint32_t value = gateway_->read_part(*at, static_cast<std::uint32_t>(to.size()));
+    std::memcpy(to.data(), &value, to.size());
     return;
   }
   if (region == VFIO_PCI_CONFIG_REGION_INDEX) return read_config(offset, to);
@@ -167,8 +167,8 @@ void HcaFunction::write(std::uint32_t region, std::uint64_t offset,
                         std::span<const std::byte> from) {
   if (const auto at = gateway_register(region, offset, from.size())) {
     std::uint32_t value = 0;
-    std::memcpy(&value, from.data(), sizeof value);
-    return gateway_->write(*at, value);
+    std::memcpy(&value, from.data(), from.size());
+    return gateway_->write_part(*at, value, static_cast<std::uint32_t>(from.size()));
   }
   if (region == VFIO_PCI_CONFIG_REGION_INDEX) return write_config(offset, from);
   stores_.push(offset, from);

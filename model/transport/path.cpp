@@ -39,7 +39,8 @@ std::optional<std::uint16_t> tag_of(const RoceAddress& source, std::uint32_t pri
 
 /// The LID may still be 0 on both sides: a driver connects before the subnet manager came, and
 /// frames then reach nobody (test_mlx5vfio_async_event of rdma-core does). The GID table has one
-/// entry.
+/// entry. Path bits are looked over, since LMC is 0: iPXE's driver puts the low bits of its LID
+/// there, whatever LMC says (golan_post_send of golan.c).
 std::optional<Path> resolve_infiniband(Context context, const PortSettings& port, Path path) {
   path.port_type = PortType::InfiniBand;
   path.dest_lid = static_cast<std::uint16_t>(context.get<"primary_address_path.rlid">());
@@ -47,8 +48,6 @@ std::optional<Path> resolve_infiniband(Context context, const PortSettings& port
   path.service_level = static_cast<std::uint8_t>(context.get<"primary_address_path.sl">());
   path.has_grh = context.get<"primary_address_path.grh">() != 0;
   path.traffic_class = static_cast<std::uint8_t>(context.get<"primary_address_path.tclass">());
-  // The path bits of the source LID: LMC is 0.
-  if (context.get<"primary_address_path.mlid">() != 0) return std::nullopt;
   if (!path.has_grh) {
     path.dest_ip = Gid{};
     return path;
@@ -110,8 +109,7 @@ std::optional<Path> resolve_address(prm::ConstView<prm::mlx5_wqe_av> address,
     path.dest_lid = static_cast<std::uint16_t>(address.get<"rlid">());
     path.source_lid = port.lid;
     path.service_level = static_cast<std::uint8_t>(address.get<"stat_rate_sl">() & 0xf);
-    const bool has_path_bits = (address.get<"fl_mlid">() & ~prm::kAvForceLoopback) != 0;
-    if (has_path_bits || (path.has_grh && prm::av_gid_index(global) != 0)) return std::nullopt;
+    if (path.has_grh && prm::av_gid_index(global) != 0) return std::nullopt;
     if (path.has_grh) path.source_ip = port.default_gid();
     return path;
   }

@@ -137,9 +137,11 @@ Verdict rst_to_init(Qp& qp, Context context) {
 }
 
 Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint32_t log_max_msg) {
-  // mlx5i_init_underlay_qp of mlx5/core/ipoib gives nothing of all this.
+  // mlx5i_init_underlay_qp of mlx5/core/ipoib gives nothing of all this, nor does iPXE's driver,
+  // all of whose queue pairs are of datagrams (golan_modify_qp_init_to_rtr of golan.c).
+  const bool says_nothing = qp.is_underlay || (qp.is_datagram() && context.get<"mtu">() == 0);
   const std::uint32_t mtu =
-      qp.is_underlay ? prm::number(prm::QpcMtu::MTU_4096) : context.get<"mtu">();
+      says_nothing ? prm::number(prm::QpcMtu::MTU_4096) : context.get<"mtu">();
   if (mtu < prm::number(prm::QpcMtu::MTU_256) || mtu > prm::number(prm::QpcMtu::MTU_4096))
     return bad_param(kBadMtu);
   const std::uint32_t log_msg_max = context.get<"log_msg_max">();
@@ -153,7 +155,7 @@ Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint
   if (qp.has_peer()) qp.frame = FrameTemplate(*path);
   qp.force_loopback = context.get<"primary_address_path.fl">() != 0;
   qp.mtu_bytes = prm::bytes_of(prm::QpcMtu{static_cast<std::uint8_t>(mtu)});
-  qp.max_message_bytes = std::uint64_t{1} << log_msg_max;
+  qp.max_message_bytes = says_nothing ? qp.mtu_bytes : std::uint64_t{1} << log_msg_max;
   qp.receive = ReceiveState{};
   qp.receive.pd = qp.pd;
   qp.receive.expected_psn = qp.receive.first_psn = context.get<"next_rcv_psn">();

@@ -52,6 +52,27 @@ TEST(CommandLength, InitHcaWithTwelveBytesOfOutput_Initialises) {
   EXPECT_TRUE(driver.execute(command<prm::init_hca_in>(Opcode::INIT_HCA).all(), 12).ok());
 }
 
+/// struct golan_cmd_set_hca_cap_mbox_in of iPXE's golan.h ends there.
+TEST(CommandLength, CapabilitiesOfTheFirst256Bytes_AreTaken) {
+  MiniDriver driver;
+  driver.bring_up_to_boot_pages();
+  auto in = command<prm::set_hca_cap_in>(Opcode::SET_HCA_CAP);
+  constexpr std::size_t kHeaderBytes = 16, kPageBytes = 256;
+  EXPECT_EQ(driver.execute(in.all().first(kHeaderBytes + kPageBytes - 4), kVerdictBytes).status,
+            CommandStatus::BAD_INP_LEN_ERR);
+  EXPECT_TRUE(driver.execute(in.all().first(kHeaderBytes + kPageBytes), kVerdictBytes).ok());
+}
+
+/// golan_set_hca_cap of iPXE's golan.c writes log_max_qp into the byte before it.
+TEST(CommandLength, ReservedBitsOfTheCapabilities_AreLookedOver) {
+  MiniDriver driver;
+  driver.bring_up_to_boot_pages();
+  auto in = command<prm::set_hca_cap_in>(Opcode::SET_HCA_CAP);
+  constexpr std::size_t kBeforeLogMaxQp = prm::place<prm::cmd_hca_cap, "log_max_qp">.offset / 8 - 1;
+  in.bytes<"capability">()[kBeforeLogMaxQp] = std::byte{1};
+  EXPECT_TRUE(driver.execute(in.all(), kVerdictBytes).ok());
+}
+
 class CommandLengthAfterBringUp : public ::testing::Test {
  protected:
   CommandLengthAfterBringUp() { driver_.bring_up(); }
@@ -74,6 +95,17 @@ class CommandLengthAfterBringUp : public ::testing::Test {
 
   MiniDriver driver_;
 };
+
+/// struct golan_modify_qp_mbox_in of iPXE's golan.h ends with the context.
+TEST_F(CommandLengthAfterBringUp, TransitionThatEndsWithItsContext_IsRead) {
+  constexpr std::size_t kBytes = 256;
+  auto in = command<prm::rst2init_qp_in>(Opcode::RST2INIT_QP);
+  in.set<"qpn", 0xabcdef>();
+  EXPECT_EQ(driver_.execute(in.all().first(kBytes - 4), kVerdictBytes).status,
+            CommandStatus::BAD_INP_LEN_ERR);
+  EXPECT_EQ(driver_.execute(in.all().first(kBytes), kVerdictBytes).status,
+            CommandStatus::BAD_RES_ERR);
+}
 
 TEST_F(CommandLengthAfterBringUp, OutputInsideTheEntry_CutThereAndNothingBehindItTouched) {
   const auto in = command<prm::alloc_pd_in>(Opcode::ALLOC_PD);

@@ -72,6 +72,21 @@ TEST(VendorGateway, SpaceThatIsThere_HasAStatusAndASize) {
   EXPECT_EQ(choose(gateway, 0xb).status, 0U);
 }
 
+/// mlx_pci_gw_set_space of iPXE: the space in two bytes, the status in one.
+TEST(VendorGateway, SpaceStoredInTwoBytes_HasItsStatusInTheLast) {
+  VendorGateway gateway(std::nullopt);
+  gateway.write_part(kCtrl, 0xa, 2);
+  EXPECT_NE(gateway.read_part(kCtrl + 3, 1) & 0x20, 0U);
+  gateway.write_part(kCtrl, 0xb, 2);
+  EXPECT_EQ(gateway.read_part(kCtrl + 3, 1) & 0xe0, 0U);
+  EXPECT_EQ(gateway.read_part(kCtrl, 2), 0xbU);
+}
+
+TEST(VendorGateway, FunctionWithoutRegisters_HasNoSpaceForCommands) {
+  VendorGateway gateway(std::nullopt);
+  EXPECT_EQ(choose(gateway, 0x3).status, 0U);
+}
+
 TEST(VendorGateway, SpaceThatIsRefused_HasStatusZero) {
   VendorGateway gateway(CrashDumpSide::Refused);
   EXPECT_EQ(choose(gateway, 0x7).status, 0U);

@@ -176,7 +176,8 @@ TEST_F(Underlay, QueuePairWithQueues_IsNone) {
 TEST_F(Underlay, AddressThatThePortHasNot_IsRefused) {
   bring_up();
   Vector other = kToUnderlay;
-  other[13] = 1;  // path bits
+  other[28] = 0x40;  // a GRH,
+  other[29] = 0x10;  // from the second GID
   EXPECT_FALSE(send_as_underlay(other));
 }
 
