@@ -115,6 +115,8 @@ Variant capability_of(std::uint16_t op_mod) {
       return {"capability", &layout_info<atomic_caps>};
     case CapType::ROCE:
       return {"capability", &layout_info<roce_cap>};
+    case CapType::DEV_MEM:
+      return {"capability", &layout_info<device_mem_cap>};
     default:
       return {};
   }

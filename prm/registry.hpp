@@ -11,6 +11,7 @@
 #include "prm/cmd_interface.hpp"
 #include "prm/counter_commands.hpp"
 #include "prm/cqe.hpp"
+#include "prm/device_memory_commands.hpp"
 #include "prm/eqe.hpp"
 #include "prm/ethernet_cap.hpp"
 #include "prm/ethernet_commands.hpp"
@@ -104,6 +105,9 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<alloc_q_counter_in>, layout_info<alloc_q_counter_out>,
     layout_info<dealloc_q_counter_in>, layout_info<dealloc_q_counter_out>,
     layout_info<query_q_counter_in>, layout_info<query_q_counter_out>,
+    // device_memory_commands.hpp
+    layout_info<device_mem_cap>, layout_info<alloc_memic_in>, layout_info<alloc_memic_out>,
+    layout_info<dealloc_memic_in>, layout_info<dealloc_memic_out>,
     // port_commands.hpp
     layout_info<roce_addr_layout>, layout_info<set_roce_address_in>,
     layout_info<set_roce_address_out>, layout_info<query_roce_address_in>,
