@@ -6,6 +6,7 @@
 #include <bit>
 #include <string_view>
 
+#include "model/device_memory.hpp"
 #include "model/device_ticks.hpp"
 #include "model/ethernet/queue_tables.hpp"
 #include "model/ethernet/send_queues.hpp"
@@ -87,7 +88,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.set<"max_wqe_sz_sq", 1024>().set<"max_wqe_sz_rq", 512>();
   c.put<"device_frequency_khz">(kDeviceFrequencyKhz);
   c.put<"device_frequency_mhz">(kDeviceFrequencyKhz / 1000);
-  c.set<"cmdif_checksum", 3>().set<"nic_flow_table", 1>();
+  c.set<"cmdif_checksum", 3>().set<"nic_flow_table", 1>().set<"device_memory", 1>();
   c.put<"log_max_transport_domain">(ReceiveTargets::kLogMaxDomain);
   c.set<"xrc", 1>().put<"log_max_xrcd">(SharedReceives::kLogMaxXrcd);
   c.put<"log_max_srq">(SharedReceives::kLogMaxSrq).put<"log_max_rmp">(SharedReceives::kLogMaxSrq);
@@ -144,6 +145,19 @@ prm::Buffer<prm::per_protocol_networking_offload_caps> offered_frames(bool offer
   c.set<"self_lb_en_modifiable", 1>().put<"max_lso_cap">(SendQueues::kLogMaxLso);
   c.put<"wqe_inline_mode">(prm::WqeInlineMode::NOT_REQUIRED);
   c.put<"rss_ind_tbl_cap">(QueueTables::kLogMaxSize).set<"cqe_checksum_full", 1>();
+  return c;
+}
+
+/// Memory alone: no operations on it, which nothing public says that a ConnectX-5 has, and no
+/// tables that a program writes itself (sw_icm).
+prm::Buffer<prm::device_mem_cap> offered_device_memory() {
+  prm::Buffer<prm::device_mem_cap> c;
+  c.set<"memic", 1>();
+  c.put<"log_min_memic_alloc_size">(DeviceMemory::kLogUnit);
+  c.put<"log_max_memic_addr_alignment">(DeviceMemory::kLogMaxAlignment);
+  c.put<"memic_bar_start_addr">(DeviceMemory::kWindowAt);
+  c.put<"memic_bar_size">(DeviceMemory::kWindowBytes);
+  c.put<"max_memic_size">(DeviceMemory::kBytes);
   return c;
 }
 
@@ -215,9 +229,13 @@ void put_at(std::span<std::byte> bytes, const prm::Member& field, std::uint64_t 
 }
 
 /// Of what the model is, whatever a device was.
-constexpr std::array<std::string_view, 5> kTheModelsOwn{
-    "port_type", "device_frequency_khz", "device_frequency_mhz", "r_roce_dest_udp_port",
-    "r_roce_min_src_udp_port"};
+constexpr std::array<std::string_view, 7> kTheModelsOwn{"port_type",
+                                                        "device_frequency_khz",
+                                                        "device_frequency_mhz",
+                                                        "r_roce_dest_udp_port",
+                                                        "r_roce_min_src_udp_port",
+                                                        "memic_bar_start_addr",
+                                                        "log_min_memic_alloc_size"};
 /// A bit for each thing that can be done.
 constexpr std::array<std::string_view, 3> kSets{"cmdif_checksum", "l3_type", "roce_version"};
 
@@ -282,7 +300,8 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
       roce_max_(offered_roce(port_type)),
       flow_tables_(offered_flow_tables(port_type, behaviours.no_bth_opcode)),
       ethernet_(offered_frames(behaviours.eth_offloads && port_type == PortType::Ethernet)),
-      ipoib_(offered_frames(behaviours.eth_offloads && port_type == PortType::InfiniBand)) {
+      ipoib_(offered_frames(behaviours.eth_offloads && port_type == PortType::InfiniBand)),
+      device_memory_(offered_device_memory()) {
   // No tags on InfiniBand.
   ipoib_.set<"vlan_cap", 0>().set<"wqe_vlan_insert", 0>();
   if (!virtual_function) offer_firmware_reset(general_max_);
@@ -307,6 +326,9 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
   narrow(profile, prm::CapType::FLOW_TABLE, prm::CapMode::GET_CUR, flow_tables_);
   narrow(profile, prm::CapType::ETHERNET_OFFLOADS, prm::CapMode::GET_CUR, ethernet_);
   narrow(profile, prm::CapType::IPOIB_ENHANCED_OFFLOADS, prm::CapMode::GET_CUR, ipoib_);
+  narrow(profile, prm::CapType::DEV_MEM, prm::CapMode::GET_CUR, device_memory_);
+  if (general_max_.get<"device_memory">() == 0 || device_memory_.get<"memic">() == 0)
+    device_memory_ = {};
   general_start_ = general_max_;
   general_start_.set<"cmdif_checksum", 0>().set<"disable_link_up", 0>();
   general_start_.set<"pci_sync_for_fw_update_event", 0>();
@@ -353,9 +375,12 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
   }
   // All zero: no queue is paced or scheduled.
   if (type == prm::CapType::QOS && general_.get<"qos">() != 0) return {};
-  // All zero, as roce_cap of an InfiniBand port: who asks for it without looking at device_memory
-  // first ran on cards (tests/test_mlx5_dm_ops.py of rdma-core).
-  if (type == prm::CapType::DEV_MEM) return {};
+  // Who asks for it without looking at device_memory first ran on cards
+  // (tests/test_mlx5_dm_ops.py of rdma-core).
+  if (type == prm::CapType::DEV_MEM) {
+    std::ranges::copy(device_memory_.all(), capability.begin());
+    return {};
+  }
   return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchType);
 }
 

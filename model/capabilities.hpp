@@ -12,6 +12,7 @@
 #include "model/behaviours.hpp"
 #include "model/port_type.hpp"
 #include "model/verdict.hpp"
+#include "prm/device_memory_commands.hpp"
 #include "prm/enums.hpp"
 #include "prm/ethernet_cap.hpp"
 #include "prm/flow_cap.hpp"
@@ -73,6 +74,10 @@ class Capabilities {
   /// What an atomic fetched goes to memory in the host's order (SET_HCA_CAP, atomic).
   [[nodiscard]] const bool* host_endian_atomics() const noexcept { return &host_endian_atomics_; }
   [[nodiscard]] bool is_virtual_function() const noexcept { return virtual_function_; }
+  /// All zero: it has none.
+  [[nodiscard]] const prm::Buffer<prm::device_mem_cap>& device_memory() const noexcept {
+    return device_memory_;
+  }
   /// The general page (GET_CUR).
   [[nodiscard]] const prm::Buffer<prm::cmd_hca_cap>& in_force() const noexcept { return general_; }
 
@@ -89,6 +94,7 @@ class Capabilities {
   prm::Buffer<prm::flow_table_nic_cap> flow_tables_;                 // read only
   prm::Buffer<prm::per_protocol_networking_offload_caps> ethernet_;  // read only, as the next
   prm::Buffer<prm::per_protocol_networking_offload_caps> ipoib_;
+  prm::Buffer<prm::device_mem_cap> device_memory_;  // read only
   bool host_endian_atomics_ = false;
 };
 

@@ -10,6 +10,7 @@
 
 #include "model/request.hpp"
 #include "prm/counter_commands.hpp"
+#include "prm/device_memory_commands.hpp"
 #include "prm/ethernet_commands.hpp"
 #include "prm/ethernet_port_commands.hpp"
 #include "prm/flow_commands.hpp"
@@ -60,6 +61,10 @@ PORTCULLIS_MODEL_COMMAND(query_special_contexts);
 // commands_umem.cpp
 PORTCULLIS_MODEL_COMMAND(create_umem);
 PORTCULLIS_MODEL_COMMAND(destroy_umem);
+
+// commands_device_memory.cpp
+PORTCULLIS_MODEL_COMMAND(alloc_memic);
+PORTCULLIS_MODEL_COMMAND(dealloc_memic);
 
 // commands_user_contexts.cpp
 PORTCULLIS_MODEL_COMMAND(create_uctx);

@@ -33,6 +33,7 @@ enum Refusal : std::uint32_t {
   kBadSelection,
   kNoKeyOfAQp,
   kNoSuchQp,
+  kNoSuchMemory,
 };
 
 /// Where a completion queue lies.
@@ -211,7 +212,7 @@ Verdict modify_cq(Core& core, const Request<prm::modify_cq_in, prm::modify_cq_ou
 Verdict find_key_pages(const Core& core,
                        const Request<prm::create_mkey_in, prm::create_mkey_out>& request,
                        prm::ConstView<prm::mkc> context, std::vector<std::byte>& pages) {
-  if (context.get<"access_mode_1_0">() != prm::number(prm::MkcAccessMode::MTT))
+  if (MkeyTable::mode_of(context) != prm::number(prm::MkcAccessMode::MTT))
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   const std::uint32_t shift = context.get<"log_page_size">();
   const std::uint64_t mask = (std::uint64_t{1} << shift) - 1;
@@ -256,6 +257,8 @@ Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_m
   if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
   if (const Verdict named = check_named_qp(core, context); !named.ok()) return named;
   if (const Verdict order = check_ordering(core, context); !order.ok()) return order;
+  if (!core.device_memory.has_range_of(context))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchMemory);
   std::vector<std::byte> pages;
   UmemUse umem;
   if (request.in.get<"mkey_umem_valid">() != 0) {
@@ -273,6 +276,7 @@ Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_m
   core.pd_references.add(pd);
   core.umems.hold(umem);
   if (umem.queue) core.mkey_umems[index] = umem;
+  core.device_memory.hold(index, context);
   static_cast<void>(request.out.try_set<"mkey_index">(index));
   return {};
 }
@@ -284,6 +288,7 @@ Verdict destroy_mkey(Core& core,
     return not_yet();
   if (const auto pd = core.mkeys.pd_of(index)) core.pd_references.drop(*pd);
   if (const auto held = core.mkey_umems.extract(index)) core.umems.release(held.mapped());
+  core.device_memory.let_go(index);
   return core.mkeys.destroy(index);
 }
 

@@ -14,9 +14,9 @@ namespace portcullis::model {
 namespace {
 
 constexpr std::uint32_t kCmdifRev6 = 6;
-// UAR pages begin behind the initialisation segment and fill the BAR.
+// UAR pages begin behind the initialisation segment and end where device memory begins.
 constexpr std::uint32_t kFirstUar = 16;
-constexpr std::uint32_t kEndUar = Bar::kBytes / prm::kUarPageBytes;
+constexpr std::uint32_t kEndUar = DeviceMemory::kWindowAt / prm::kUarPageBytes;
 constexpr std::uint32_t kFirstPd = 1;
 constexpr std::uint32_t kFirstQpn = 0x40;  // 0 and 1 are the special QPs
 // Doorbells in the BlueFlame half of a page: two of 256 bytes a register, four registers.
@@ -64,6 +64,7 @@ Core::Core(Parts parts, const Options& options)
       pages(dma, eqs),
       capabilities(options.virtual_function, options.port_type, parts.behaviours,
                    options.profile.get()),
+      device_memory(bar.bytes(), capabilities.device_memory()),
       link(
           port, behaviours, scheduler, eqs,
           [](void* context) {
@@ -107,6 +108,7 @@ Core::Core(Parts parts, const Options& options)
   mkeys.check_domain_below(!behaviours.klm_domain_unchecked);
   mkeys.check_qp(behaviours.mkc_qpn != KeyBinding::Unchecked);
   iommu.keep_stale(behaviours.a5_off);
+  dma.set_bar(bar.bytes());
 }
 
 Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) {
@@ -246,6 +248,7 @@ void Core::drop_objects() {
   groups.clear();
   qps.clear();
   mkeys.clear();
+  device_memory.clear();
   cqs.clear();
   cq_umems.clear();
   mkey_umems.clear();

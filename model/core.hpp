@@ -20,6 +20,7 @@
 #include "model/capabilities.hpp"
 #include "model/command_queue.hpp"
 #include "model/cq.hpp"
+#include "model/device_memory.hpp"
 #include "model/dma.hpp"
 #include "model/eq.hpp"
 #include "model/ethernet/port_counters.hpp"
@@ -139,6 +140,7 @@ class Core {
   QCounterTable q_counters;
   FirmwarePages pages;
   Capabilities capabilities;
+  DeviceMemory device_memory;
   PortSettings port;
   PortLink link;
   FirmwareReset firmware_reset;

@@ -163,6 +163,8 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(QUERY_SPECIAL_CONTEXTS, Initialised, query_special_contexts, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_UMEM, Initialised, create_umem, kHasList),
     PORTCULLIS_MODEL_ENTRY(DESTROY_UMEM, Initialised, destroy_umem, kPlain),
+    PORTCULLIS_MODEL_ENTRY(ALLOC_MEMIC, Initialised, alloc_memic, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DEALLOC_MEMIC, Initialised, dealloc_memic, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_UCTX, Initialised, create_uctx, kPlain),
     PORTCULLIS_MODEL_ENTRY(DESTROY_UCTX, Initialised, destroy_uctx, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_QP, Initialised, create_qp, kHasList),

@@ -91,7 +91,10 @@ bool Dma::write_payload(Iova to, std::span<const std::byte> from) noexcept {
 bool Dma::read_payload(const Extents& from, std::byte* to) noexcept {
   for (std::uint32_t i = 0; i < from.count; ++i) {
     const Extent& extent = from.extent[i];
-    if (!read_payload(extent.iova, std::span<std::byte>(to, extent.bytes))) return false;
+    if (extent.on_device)
+      dma_copy(to, bar_.subspan(extent.iova, extent.bytes).data(), extent.bytes);
+    else if (!read_payload(extent.iova, std::span<std::byte>(to, extent.bytes)))
+      return false;
     to += extent.bytes;
   }
   return true;
@@ -100,7 +103,10 @@ bool Dma::read_payload(const Extents& from, std::byte* to) noexcept {
 bool Dma::write_payload(const Extents& to, const std::byte* from) noexcept {
   for (std::uint32_t i = 0; i < to.count; ++i) {
     const Extent& extent = to.extent[i];
-    if (!write_payload(extent.iova, std::span<const std::byte>(from, extent.bytes))) return false;
+    if (extent.on_device)
+      dma_copy(bar_.subspan(extent.iova, extent.bytes).data(), from, extent.bytes);
+    else if (!write_payload(extent.iova, std::span<const std::byte>(from, extent.bytes)))
+      return false;
     from += extent.bytes;
   }
   return true;

@@ -9,6 +9,9 @@
 //
 // Memory that the device does not see is reached by messages (RemoteMemory); a range that may only
 // be read is a fault to a write, and the other way about.
+//
+// Payload may lie in the device's own memory too: no DMA, so no IOMMU, no bus mastering and no
+// observer have a say in it.
 #pragma once
 
 #include <array>
@@ -22,10 +25,11 @@
 
 namespace portcullis::model {
 
-/// A range of IOVA space that a key translated to.
+/// A range that a key translated to.
 struct Extent {
-  Iova iova = 0;
+  Iova iova = 0;  // of device memory: an offset into BAR 0
   std::uint32_t bytes = 0;
+  bool on_device = false;
 };
 
 /// At most four: a frame's payload is at most 4096 bytes, translation pages are at least that, and
@@ -59,6 +63,8 @@ class Dma {
 
   /// Who reaches ranges without memory; null: nobody, they are faults.
   void set_remote(RemoteMemory* remote) noexcept { remote_ = remote; }
+  /// BAR 0, in which the device memory lies. Must outlive this.
+  void set_bar(std::span<std::byte> bar) noexcept { bar_ = bar; }
   /// Null: nobody hears what is read and written.
   void set_observer(DmaObserver* observer) noexcept { observer_ = observer; }
   void set_bus_master(bool on) noexcept { bus_master_ = on; }
@@ -107,6 +113,7 @@ class Dma {
 
   const Iommu* iommu_;
   std::uint64_t* faults_;
+  std::span<std::byte> bar_;
   RemoteMemory* remote_ = nullptr;
   DmaObserver* observer_ = nullptr;
   bool bus_master_ = false;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/cells.hpp"
+#include "prm/device_memory_commands.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -36,6 +37,10 @@ std::uint64_t mtt_bits(std::uint8_t wanted) noexcept {
 }
 
 }  // namespace
+
+std::uint32_t MkeyTable::mode_of(prm::ConstView<prm::mkc> c) noexcept {
+  return static_cast<std::uint32_t>(c.get<"access_mode_4_2">() << 2 | c.get<"access_mode_1_0">());
+}
 
 std::uint8_t MkeyTable::rights(prm::ConstView<prm::mkc> c) noexcept {
   return static_cast<std::uint8_t>((c.get<"lr">() != 0 ? access::kLocalRead : 0) |
@@ -83,6 +88,7 @@ Extents MkeyTable::translate(std::uint32_t key_value, std::uint64_t va,
       va - key.start > key.length - bytes)
     return {};
   if (key.physical) return {{Extent{va, bytes}}, 1};
+  if (key.on_device) return {{Extent{key.memic + va, bytes, true}}, 1};
   return key.indirect ? translate_klms(key, va, bytes) : translate_pages(key, va, bytes);
 }
 
@@ -102,10 +108,12 @@ Extents MkeyTable::translate_pages(const Key& key, std::uint64_t va, std::uint32
 
 Verdict MkeyTable::fill(const Create& request, Key& key) const {
   const auto& c = request.context;
-  const auto mode = c.get<"access_mode_4_2">() << 2 | c.get<"access_mode_1_0">();
+  const std::uint32_t mode = mode_of(c);
   key.physical = mode == prm::number(prm::MkcAccessMode::PA);
   key.indirect = mode == prm::number(prm::MkcAccessMode::KLMS);
-  if (!key.physical && !key.indirect && mode != prm::number(prm::MkcAccessMode::MTT))
+  key.on_device = mode == prm::kMkcModeMemic;
+  if (!key.physical && !key.indirect && !key.on_device &&
+      mode != prm::number(prm::MkcAccessMode::MTT))
     return refuse(CommandStatus::BAD_PARAM_ERR, kBadMode);
   if (c.get<"bsf_en">() != 0 || c.get<"bsf_octword_size">() != 0 || c.get<"sync_umr">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
@@ -126,7 +134,10 @@ Verdict MkeyTable::fill(const Create& request, Key& key) const {
   key.usable = c.get<"free">() == 0;
   std::ranges::copy(c.all(), key.context.all().begin());
   key.is_checked_deeper = key.indirect;
-  if (key.physical) return {};
+  // Its addresses begin at 0, and start_addr says where that is in BAR 0 (mlx5_ib_reg_dm_mr of
+  // mlx5_ib/mr.c; ibv_alloc_dm(3): "this type of MR is defined as zero based").
+  if (key.on_device) key.memic = std::exchange(key.start, 0);
+  if (key.physical || key.on_device) return {};
   return key.indirect ? fill_klms(request, key) : fill_pages(request, key);
 }
 

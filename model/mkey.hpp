@@ -3,7 +3,9 @@
 // The memory key table. Checking a key and touching memory are two steps on purpose: check() says
 // whether an access is allowed now, translate() says where it goes, Dma moves the bytes, and
 // whatever stands between them in a schedule is a window that an adversary may open. A key of mode
-// KLM leads to other keys; model/mkey_indirect.cpp says by which rules.
+// KLM leads to other keys; model/mkey_indirect.cpp says by which rules. One of mode MEMIC leads to
+// device memory; whether its range is there is for who creates it to look
+// (model/device_memory.hpp).
 #pragma once
 
 #include <array>
@@ -67,6 +69,9 @@ class MkeyTable {
   static constexpr std::uint32_t kLogMaxKlms = 16;
 
   explicit MkeyTable(std::uint32_t log_max_mkey);
+
+  /// Both parts of a context's access mode.
+  [[nodiscard]] static std::uint32_t mode_of(prm::ConstView<prm::mkc> context) noexcept;
 
   [[nodiscard]] KeyCheck check(const KeyUse& use) const noexcept {
     const std::uint32_t index = use.key >> 8;
@@ -200,6 +205,8 @@ class MkeyTable {
     bool live = false;
     bool dying = false;         // DESTROY_MKEY waits for its last DMA
     bool physical = false;      // PA mode: the virtual address is the IOVA
+    bool on_device = false;     // MEMIC mode
+    std::uint64_t memic = 0;    // of MEMIC mode: where in BAR 0 address 0 is
     std::uint32_t pending = 0;  // DMA allowed and not done
     Life life = 0;
     std::vector<std::uint64_t> pages;  // MTT entries, host order, low bits are rights

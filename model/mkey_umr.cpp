@@ -31,6 +31,8 @@ constexpr std::uint64_t kChangeable =
     MkeyMask::LEN | MkeyMask::PAGE_SIZE | MkeyMask::START_ADDR | MkeyMask::PD |
     MkeyMask::EN_RINVAL | MkeyMask::KEY | MkeyMask::QPN | MkeyMask::LR | MkeyMask::LW |
     MkeyMask::RR | MkeyMask::RW | MkeyMask::A | MkeyMask::SMALL_FENCE | MkeyMask::FREE;
+/// Of a key of device memory the command alone says where it is.
+constexpr std::uint64_t kPlace = MkeyMask::LEN | MkeyMask::PAGE_SIZE | MkeyMask::START_ADDR;
 constexpr std::uint8_t kKnownFlags = prm::kUmrInline | prm::kUmrFailIfNotFree |
                                      prm::kUmrFailIfFree | prm::kUmrTranslationOffsetEn |
                                      prm::kUmrCheckQpn;
@@ -81,6 +83,7 @@ bool MkeyTable::admits(const Key& key, const UmrRequest& umr) const noexcept {
   if (umr.pd && *umr.pd != key.pd) return false;
   if (!has(umr.mask, MkeyMask::KEY) && (umr.key & 0xff) != key.variant) return false;
   if ((umr.mask & ~kChangeable) != 0 || (umr.flags & ~kKnownFlags) != 0) return false;
+  if (key.on_device && ((umr.mask & kPlace) != 0 || umr.octwords != 0)) return false;
   const bool is_free = context.get<"free">() != 0;
   if ((umr.flags & prm::kUmrFailIfNotFree) != 0 && !is_free) return false;
   if ((umr.flags & prm::kUmrFailIfFree) != 0 && is_free) return false;
@@ -103,7 +106,7 @@ bool MkeyTable::is_covered(const Key& key, prm::ConstView<prm::mkc> context,
   const std::uint64_t log_page_size = context.get<"log_page_size">();
   const std::uint64_t start = context.get<"start_addr">();
   const std::uint64_t length = context.get<"len">();
-  if (key.physical && context.get<"length64">() != 0) return true;
+  if (key.on_device || (key.physical && context.get<"length64">() != 0)) return true;
   if (length == 0 || length > std::numeric_limits<std::uint64_t>::max() - start) return false;
   if (key.physical) return true;
   if (key.indirect) {
@@ -147,7 +150,7 @@ bool MkeyTable::reconfigure(const UmrRequest& request) {
   key.variant = static_cast<std::uint8_t>(context.get<"mkey_7_0">());
   key.access = rights(context);
   // length64, of physical keys alone, keeps the range it stands for.
-  if (context.get<"length64">() == 0) {
+  if (context.get<"length64">() == 0 && !key.on_device) {
     key.start = context.get<"start_addr">();
     key.length = context.get<"len">();
   }

@@ -150,8 +150,10 @@ Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
   if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return Refusal::RemoteAccess;
   if (!place(receive.rkey, receive.va, bytes)) return Refusal::RemoteAccess;
   const Extents& where = work_.placements.front().where;
-  // An indirect key's entries may lie anywhere in a page: only what one key maps goes on from here.
-  receive.cached_rkey = where.through[0] == 0 ? receive.rkey : 0;
+  // An indirect key's entries may lie anywhere in a page: only what one key maps goes on from here,
+  // and of host memory, whose pages the cache is said to keep.
+  const bool is_kept = where.through[0] == 0 && !where.extent[0].on_device;
+  receive.cached_rkey = is_kept ? receive.rkey : 0;
   receive.cached_va = receive.va;
   receive.cached_iova = where.extent[0].iova;
   return Refusal::None;

@@ -430,15 +430,6 @@ TEST(Capabilities, General_OffersWhatTheModelDoes) {
   EXPECT_EQ(page.get<"nic_flow_table">(), 1U);
 }
 
-TEST(Capabilities, DeviceMemory_IsAnsweredAndNone) {
-  MiniDriver driver;
-  driver.bring_up_to_boot_pages();
-  const Answer answer = query_cap(driver, prm::cap_op_mod(prm::CapType::DEV_MEM));
-  ASSERT_TRUE(answer.ok());
-  const auto page = answer.as<prm::query_hca_cap_out>().bytes<"capability">();
-  EXPECT_TRUE(std::ranges::all_of(page, [](std::byte b) { return b == std::byte{0}; }));
-}
-
 TEST(Capabilities, TypeThatIsNotOffered_IsABadParameter) {
   MiniDriver driver;
   driver.bring_up_to_boot_pages();

@@ -207,6 +207,22 @@ TEST_F(IommuTest, Observer_HearsOfEveryPieceInTheDirectionItWasMoved) {
   EXPECT_TRUE(ear.heard[3].is_write);
 }
 
+TEST_F(IommuTest, PayloadInDeviceMemory_NeedsNoBusMasterAndIsHeardByNobody) {
+  const std::span<std::byte> bar = page(0, 2);  // mapped for nobody
+  Ear ear;
+  dma_.set_observer(&ear);
+  dma_.set_bar(bar);
+  const std::array<std::byte, 3> sent{std::byte{7}, std::byte{8}, std::byte{9}};
+  const Extents extents{{Extent{kPageBytes - 1, 3, true}}, 1};
+  ASSERT_TRUE(dma_.write_payload(extents, sent.data()));
+  EXPECT_EQ(bar[kPageBytes + 1], std::byte{9});
+  std::array<std::byte, 3> got{};
+  ASSERT_TRUE(dma_.read_payload(extents, got.data()));
+  EXPECT_EQ(got, sent);
+  EXPECT_TRUE(ear.heard.empty());
+  EXPECT_EQ(faults_, 0U);
+}
+
 // ---- a guest's memory ----
 
 constexpr Iova kNear = 0x1'0000'0000;   // inside the flat table

@@ -10,6 +10,7 @@
 
 #include "base/cells.hpp"
 #include "model/verdict.hpp"
+#include "prm/device_memory_commands.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -191,6 +192,21 @@ TEST_F(MkeyTableTest, PhysicalMode_NeedsNoPages) {
   EXPECT_EQ(where.extent[0].iova, 0x1234'5fffU);
 }
 
+TEST_F(MkeyTableTest, MemicMode_CountsFromItsStartAndNeedsNoPages) {
+  context_.put<"access_mode_1_0">(prm::kMkcModeMemic & 3)
+      .put<"access_mode_4_2">(prm::kMkcModeMemic >> 2);
+  octwords_ = 0;
+  ASSERT_TRUE(create().ok());
+  EXPECT_EQ(table_.check(use(0, kBytes)), KeyCheck::Ok);
+  EXPECT_EQ(table_.check(use(1, kBytes)), KeyCheck::BadRange);
+  EXPECT_EQ(table_.check(use(kStart, 1)), KeyCheck::BadRange);
+  const Extents where = table_.translate(key(), 0x7ff, 4096);
+  ASSERT_EQ(where.count, 1U);
+  EXPECT_EQ(where.extent[0].iova, kStart + 0x7ff);
+  EXPECT_EQ(where.extent[0].bytes, 4096U);
+  EXPECT_TRUE(where.extent[0].on_device);
+}
+
 TEST_F(MkeyTableTest, ReservedLkey_IsForQpsWithRlkyAndForLocalAccess) {
   KeyUse local{table_.reserved_lkey(), 99, 1, 0x5000, 64, access::kLocalWrite, true};
   EXPECT_EQ(table_.check(local), KeyCheck::Ok);
@@ -204,8 +220,9 @@ TEST_F(MkeyTableTest, ReservedLkey_IsForQpsWithRlkyAndForLocalAccess) {
 TEST_F(MkeyTableTest, ModesThatAreNotOffered_AreBadParameters) {
   context_.put<"access_mode_1_0">(prm::MkcAccessMode::KSM);
   EXPECT_EQ(create().status, CommandStatus::BAD_PARAM_ERR);
-  context_.put<"access_mode_1_0">(prm::MkcAccessMode::MTT).set<"access_mode_4_2", 1>();
+  context_.set<"access_mode_1_0", 0>().set<"access_mode_4_2", 1>();  // SW_ICM
   EXPECT_EQ(create().status, CommandStatus::BAD_PARAM_ERR);
+  context_.put<"access_mode_1_0">(prm::MkcAccessMode::MTT);
   context_.set<"access_mode_4_2", 0>().set<"bsf_en", 1>();
   EXPECT_EQ(create().status, CommandStatus::BAD_PARAM_ERR);
   EXPECT_EQ(table_.size(), 0U);

@@ -9,6 +9,7 @@
 
 #include "base/cells.hpp"
 #include "model/mkey.hpp"
+#include "prm/device_memory_commands.hpp"
 #include "prm/wqe.hpp"
 
 namespace portcullis::model {
@@ -114,6 +115,48 @@ TEST_F(MkeyUmr, RightTakenAway_IsRefused) {
   create();
   EXPECT_TRUE(umr(prm::number(MkeyMask::RW)));
   EXPECT_EQ(check(), KeyCheck::BadAccess);
+}
+
+class DeviceMkeyUmr : public MkeyUmr {
+ protected:
+  DeviceMkeyUmr() {
+    context_.put<"access_mode_1_0">(prm::kMkcModeMemic & 3)
+        .put<"access_mode_4_2">(prm::kMkcModeMemic >> 2);
+    EXPECT_TRUE(
+        table_.create({prm::ConstView<prm::mkc>(context_.all()), true, 0, {}}, index_).ok());
+  }
+  [[nodiscard]] KeyCheck check_at_zero() const {
+    return table_.check({key(), kPd, 5, 0, kBytes, access::kRemoteWrite, false});
+  }
+};
+
+TEST_F(DeviceMkeyUmr, RightTakenAway_IsRefusedAndItsPlaceIsKept) {
+  wanted_.set<"rw", 1>();
+  ASSERT_TRUE(umr(MkeyMask::RW | MkeyMask::LR));
+  EXPECT_EQ(check_at_zero(), KeyCheck::Ok);
+  EXPECT_EQ(table_.translate(key(), 8, 8).extent[0].iova, kStart + 8);
+  wanted_.set<"rw", 0>();
+  ASSERT_TRUE(umr(prm::number(MkeyMask::RW)));
+  EXPECT_EQ(check_at_zero(), KeyCheck::BadAccess);
+}
+
+TEST_F(DeviceMkeyUmr, FreedAndTakenBack_CoversWhatItDid) {
+  wanted_.set<"free", 1>();
+  ASSERT_TRUE(umr(prm::number(MkeyMask::FREE)));
+  EXPECT_EQ(check_at_zero(), KeyCheck::BadKey);
+  wanted_.set<"free", 0>();
+  ASSERT_TRUE(umr(prm::number(MkeyMask::FREE)));
+  EXPECT_EQ(check_at_zero(), KeyCheck::Ok);
+}
+
+TEST_F(DeviceMkeyUmr, OtherPlace_IsNotGiven) {
+  wanted_.put<"start_addr">(0).put<"len">(2 * kBytes);
+  EXPECT_FALSE(umr(prm::number(MkeyMask::START_ADDR)));
+  EXPECT_FALSE(umr(prm::number(MkeyMask::LEN)));
+  translations_ = entries({kSecond | kBoth, (kSecond + 0x1000) | kBoth});
+  EXPECT_FALSE(umr(0));
+  EXPECT_EQ(check_at_zero(), KeyCheck::Ok);
+  EXPECT_EQ(table_.translate(key(), 0, 8).extent[0].iova, kStart);
 }
 
 TEST_F(MkeyUmr, OtherPd_LeavesTheOldOneOut) {

@@ -195,6 +195,18 @@ TEST_F(QpInError, KeyKept_NoneOfAnIndirectKey) {
   EXPECT_TRUE(is_untouched(128));
 }
 
+TEST_F(QpInError, KeyKept_NoneOfDeviceMemory) {
+  cache_with_key();
+  address = 0;
+  key = host.make_device_key(access::kRemoteWrite);
+  write_then_error();
+  ASSERT_TRUE(std::ranges::equal(host.bar().first(kBytes), pattern));
+  host.destroy_key(key);
+  write(128);
+  expect_answer(syndrome::kNakRemoteAccessError);
+  EXPECT_EQ(host.counters().dma_faults, 0U);
+}
+
 TEST_F(QpInError, NothingKeptOfAnIndirectKey_KeyZeroIsRefused) {
   cache_with_key();
   const std::uint32_t direct = host.make_key(region, access::kLocalWrite);

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/cells.hpp"
+#include "prm/device_memory_commands.hpp"
 #include "prm/doorbell.hpp"
 #include "prm/eqe.hpp"
 
@@ -80,6 +81,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
               [](void*, std::uint32_t) { return true; }, [](void*, std::uint32_t) { return false; },
               this}) {
   dma_.set_bus_master(true);
+  dma_.set_bar(bar_);
   port_.type = port_type;
   port_.lid = kHostLid;
   port_.mac = kHostMac;
@@ -184,6 +186,14 @@ std::uint32_t Host::make_indirect_key(const Region& region, std::uint8_t rights,
   auto mkc = key_context(region, rights);
   mkc.put<"access_mode_1_0">(prm::MkcAccessMode::KLMS).put<"pd">(kPd).put<"qpn">(prm::kMkcQpnAny);
   return create_key(mkc, entry.all());
+}
+
+std::uint32_t Host::make_device_key(std::uint8_t rights) {
+  auto mkc = key_context({bar_, 0}, rights);
+  mkc.put<"access_mode_1_0">(prm::kMkcModeMemic & 3)
+      .put<"access_mode_4_2">(prm::kMkcModeMemic >> 2);
+  mkc.put<"start_addr">(0).put<"pd">(kPd).put<"qpn">(prm::kMkcQpnAny);
+  return create_key(mkc, {});
 }
 
 std::uint32_t Host::make_free_key(prm::MkcAccessMode mode, std::uint32_t octowords,

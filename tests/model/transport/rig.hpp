@@ -134,6 +134,9 @@ class Host {
   /// One of mode KLM over the same addresses, which leads to `direct`.
   [[nodiscard]] std::uint32_t make_indirect_key(const Region& region, std::uint8_t rights,
                                                 std::uint32_t direct);
+  /// One of mode MEMIC over all of bar(), from address 0 on.
+  [[nodiscard]] std::uint32_t make_device_key(std::uint8_t rights);
+  [[nodiscard]] std::span<std::byte> bar() { return bar_; }
   /// One that UMRs will fill: free, with room for that many octowords of translations.
   [[nodiscard]] std::uint32_t make_free_key(prm::MkcAccessMode mode, std::uint32_t octowords,
                                             std::uint32_t pd, bool remote_invalidate = false);
@@ -269,6 +272,7 @@ class Host {
   Counters counters_;
   Iommu iommu_;
   Dma dma_;
+  std::vector<std::byte> bar_ = std::vector<std::byte>(2 * kPageBytes);
   EqTable eqs_;
   std::unique_ptr<Scheduler> scheduler_;
   CqTable cqs_;
