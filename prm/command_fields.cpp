@@ -61,6 +61,7 @@ constexpr Tail kTails[] = {
     {Opcode::CREATE_MKEY, Side::Input, "klm_pas_mtt", 8},
     {Opcode::CREATE_UMEM, Side::Input, "umem.mtt", 8},
     {Opcode::SET_FLOW_TABLE_ENTRY, Side::Input, "flow_context.destination", 8},
+    {Opcode::ALLOC_MODIFY_HEADER_CONTEXT, Side::Input, "actions", 8},
     {Opcode::QUERY_HCA_VPORT_GID, Side::Output, "gid", 8},
     {Opcode::MODIFY_NIC_VPORT_CONTEXT, Side::Input, "nic_vport_context.current_uc_mac_address", 8},
     {Opcode::QUERY_NIC_VPORT_CONTEXT, Side::Output, "nic_vport_context.current_uc_mac_address", 8},

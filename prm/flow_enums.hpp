@@ -39,7 +39,17 @@ enum class MatchCriteria : std::uint8_t {
 };
 
 // MLX5_FLOW_CONTEXT_ACTION_* (mlx5_ifc.h; flow_context.action, each a bit)
-enum class FlowAction : std::uint16_t { ALLOW = 0x1, DROP = 0x2, FWD_DEST = 0x4, COUNT = 0x8 };
+enum class FlowAction : std::uint16_t {
+  ALLOW = 0x1,
+  DROP = 0x2,
+  FWD_DEST = 0x4,
+  COUNT = 0x8,
+  PACKET_REFORMAT = 0x10,
+  DECAP = 0x20,
+  MOD_HDR = 0x40,
+  VLAN_POP = 0x80,
+  VLAN_PUSH = 0x100,
+};
 
 // MLX5_IFC_FLOW_DESTINATION_TYPE_* (mlx5_ifc.h; dest_format_struct.destination_type)
 enum class FlowDestination : std::uint8_t { VPORT = 0x0, FLOW_TABLE = 0x1, TIR = 0x2 };

@@ -18,6 +18,7 @@
 #include "prm/ethernet_port_commands.hpp"
 #include "prm/ethernet_registers.hpp"
 #include "prm/ethernet_wqe.hpp"
+#include "prm/flow_action_commands.hpp"
 #include "prm/flow_cap.hpp"
 #include "prm/flow_commands.hpp"
 #include "prm/hca_cap.hpp"
@@ -145,6 +146,14 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<alloc_flow_counter_out>, layout_info<dealloc_flow_counter_in>,
     layout_info<dealloc_flow_counter_out>, layout_info<query_flow_counter_in>,
     layout_info<query_flow_counter_out>,
+    // flow_action_commands.hpp
+    layout_info<set_action_in>, layout_info<add_action_in>, layout_info<copy_action_in>,
+    layout_info<alloc_modify_header_context_in>, layout_info<alloc_modify_header_context_out>,
+    layout_info<dealloc_modify_header_context_in>, layout_info<dealloc_modify_header_context_out>,
+    layout_info<packet_reformat_context_in>, layout_info<alloc_packet_reformat_context_in>,
+    layout_info<alloc_packet_reformat_context_out>,
+    layout_info<dealloc_packet_reformat_context_in>,
+    layout_info<dealloc_packet_reformat_context_out>, layout_info<vlan>,
     // receive_commands.hpp
     layout_info<alloc_transport_domain_in>, layout_info<alloc_transport_domain_out>,
     layout_info<dealloc_transport_domain_in>, layout_info<dealloc_transport_domain_out>,
