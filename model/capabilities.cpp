@@ -199,6 +199,31 @@ void offer_domain(const prm::View<prm::flow_table_prop_layout>& domain) {
   std::ranges::copy(fields.all(), domain.bytes<"ft_field_bitmask_support">().begin());
 }
 
+/// What entries of an Ethernet port's tables may do to frames: FlowTables::changes_of(). Of the
+/// bits for two actions in one entry Linux asks reformat_and_fwd_to_table alone, in its goto.c of
+/// mlx5e.
+void offer_changes(prm::Buffer<prm::flow_table_nic_cap>& c) {
+  using Domain = prm::View<prm::flow_table_prop_layout>;
+  c.set<"encap_general_header", 1>();
+  c.set<"log_max_packet_reformat_context", HeaderContexts::kLogMax>();
+  c.set<"max_encap_header_size", HeaderContexts::kMaxHeaderBytes>();
+  const auto received = Domain::at(c.bytes<"flow_table_properties_nic_receive">());
+  const auto sent = Domain::at(c.bytes<"flow_table_properties_nic_transmit">());
+  for (const Domain& domain : {received, sent}) {
+    domain.set<"reformat", 1>();
+    domain.set<"reformat_and_vlan_action", 1>();
+    domain.set<"reformat_and_modify_action", 1>();
+    domain.set<"reformat_and_fwd_to_table", 1>();
+    domain.set<"log_max_modify_header_context", HeaderContexts::kLogMax>();
+    domain.set<"max_modify_header_actions", HeaderContexts::kMaxActions>();
+  }
+  received.set<"decap", 1>();
+  received.set<"reformat_l3_tunnel_to_l2", 1>();
+  received.set<"pop_vlan", 1>();
+  sent.set<"reformat_l2_to_l3_tunnel", 1>();
+  sent.set<"push_vlan", 1>();
+}
+
 prm::Buffer<prm::flow_table_nic_cap> offered_flow_tables(PortType port_type, bool no_bth_opcode) {
   using Domain = prm::View<prm::flow_table_prop_layout>;
   prm::Buffer<prm::flow_table_nic_cap> c;
@@ -206,8 +231,10 @@ prm::Buffer<prm::flow_table_nic_cap> offered_flow_tables(PortType port_type, boo
   const auto rdma = Domain::at(c.bytes<"flow_table_properties_nic_receive_rdma">());
   offer_domain(rdma);
   rdma.set<"table_miss_action_domain", 1>();
-  if (port_type == PortType::Ethernet)
+  if (port_type == PortType::Ethernet) {
     offer_domain(Domain::at(c.bytes<"flow_table_properties_nic_transmit">()));
+    offer_changes(c);
+  }
   if (!no_bth_opcode) c.set<"ft_field_support_2_nic_receive_rdma.bth_opcode", 1>();
   return c;
 }

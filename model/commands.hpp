@@ -13,6 +13,7 @@
 #include "prm/device_memory_commands.hpp"
 #include "prm/ethernet_commands.hpp"
 #include "prm/ethernet_port_commands.hpp"
+#include "prm/flow_action_commands.hpp"
 #include "prm/flow_commands.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/object_commands.hpp"
@@ -121,6 +122,12 @@ PORTCULLIS_MODEL_COMMAND(delete_fte);
 PORTCULLIS_MODEL_COMMAND(alloc_flow_counter);
 PORTCULLIS_MODEL_COMMAND(dealloc_flow_counter);
 PORTCULLIS_MODEL_COMMAND(query_flow_counter);
+
+// commands_flow_actions.cpp
+PORTCULLIS_MODEL_COMMAND(alloc_modify_header_context);
+PORTCULLIS_MODEL_COMMAND(dealloc_modify_header_context);
+PORTCULLIS_MODEL_COMMAND(alloc_packet_reformat_context);
+PORTCULLIS_MODEL_COMMAND(dealloc_packet_reformat_context);
 
 // commands_receive.cpp
 PORTCULLIS_MODEL_COMMAND(alloc_transport_domain);

@@ -130,10 +130,10 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
                                                       Offer offer) -> std::uint64_t {
     // What goes to several queues waits for none.
     const Offer how = decision.copies.empty() ? offer : Offer::Final;
-    const std::uint64_t waits_ns =
-        to.deliver(decision.to.tirn, frame, {decision.to.flow_tag, from, nullptr, how});
+    const std::uint64_t waits_ns = to.deliver(decision.to.tirn, decision.to.frame(frame),
+                                              {decision.to.flow_tag, from, nullptr, how});
     for (const FlowTarget& copy : decision.copies)
-      static_cast<void>(to.deliver(copy.tirn, frame, {copy.flow_tag, from}));
+      static_cast<void>(to.deliver(copy.tirn, copy.frame(frame), {copy.flow_tag, from}));
     return waits_ns;
   };
   deps.deliver_datagram = [&to = core->receive_targets](const FlowDecision& decision,

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "prm/view.hpp"
@@ -31,9 +32,13 @@ class FrameOutlet {
                                        std::uint8_t /*priority*/) const {
     return false;
   }
-  /// Flow tables of what is sent let `frame` go; asked once of each, since they count. A frame that
-  /// they do not let go is over.
-  [[nodiscard]] virtual bool lets_out(std::span<const std::byte> /*frame*/) { return true; }
+  /// What flow tables of what is sent make of the first `length` bytes of `room`: how long the
+  /// frame there is now, or nothing when they do not let it go and it is over. Asked once of each
+  /// frame, since they count.
+  [[nodiscard]] virtual std::optional<std::size_t> steer(std::span<std::byte> /*room*/,
+                                                         std::size_t length) {
+    return length;
+  }
   /// The first `length` bytes of what next() gave go out, from a TIS of this transport domain.
   virtual void send(std::size_t length, std::uint32_t domain) = 0;
   /// It goes out as a packet of its own; next() must have given room. False: its queue pair or its

@@ -53,20 +53,25 @@ void fill_checksums(std::span<std::byte> frame, std::uint8_t cs_flags) noexcept 
   store_be16(check, is_udp && sum == 0 ? std::uint16_t{0xffff} : sum);
 }
 
+bool put_lengths(std::span<std::byte> frame, std::uint32_t number) noexcept {
+  // The whole may be longer than its length field holds, so that is put right before it is read.
+  if (!put_ip_length(frame, facts_of(frame), number)) return false;
+  const FrameFacts facts = facts_of(frame);
+  if (facts.l4 == FrameFacts::L4::Udp)
+    store_be16(&frame[facts.l4_at + kUdpLength],
+               static_cast<std::uint16_t>(frame.size() - facts.l4_at));
+  return true;
+}
+
 bool make_segment(std::span<std::byte> frame, std::size_t header_bytes,
                   const Segment& segment) noexcept {
-  // The whole may be longer than its length field holds, so that is put right before it is read.
-  if (!put_ip_length(frame, facts_of(frame), segment.number)) return false;
+  if (!put_lengths(frame, segment.number)) return false;
   const FrameFacts facts = facts_of(frame);
   if (!facts.has_l4()) return false;
   const bool is_udp = facts.l4 == FrameFacts::L4::Udp;
   const std::size_t l4_bytes = is_udp ? udp_header::bytes : tcp_header_bytes(frame, facts);
   if (facts.l4_at + l4_bytes != header_bytes) return false;
-  const auto header = frame.subspan(facts.l4_at, l4_bytes);
-  if (is_udp)
-    store_be16(&header[kUdpLength], static_cast<std::uint16_t>(frame.size() - facts.l4_at));
-  else
-    put_tcp(header, segment);
+  if (!is_udp) put_tcp(frame.subspan(facts.l4_at, l4_bytes), segment);
   return true;
 }
 

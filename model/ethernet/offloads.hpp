@@ -14,6 +14,10 @@ namespace portcullis::model {
 /// stands in a checksum's place, drivers leave the pseudo header's sum there, does not count.
 void fill_checksums(std::span<std::byte> frame, std::uint8_t cs_flags) noexcept;
 
+/// The lengths of the network header, and of UDP behind it, say what `frame` has; IPv4's
+/// identification goes up by `number`. False: there is no network header.
+bool put_lengths(std::span<std::byte> frame, std::uint32_t number) noexcept;
+
 /// Which part of a large send a frame carries.
 struct Segment {
   std::uint32_t number = 0;

@@ -33,6 +33,13 @@ constexpr std::size_t kHeaderInSegment =
     prm::place<prm::mlx5_wqe_eth_seg, "inline_hdr_start">.width / 8;
 constexpr std::uint8_t kKnownChecksums = prm::kEthL3Csum | prm::kEthL4Csum;
 
+/// Makes what `room` begins with long enough; how long it is then.
+std::size_t pad(std::span<std::byte> room, std::size_t length) noexcept {
+  const std::size_t padded = std::max(length, kLeastFrame);
+  std::ranges::fill(room.subspan(length, padded - length), std::byte{0});
+  return padded;
+}
+
 bool is_large(prm::WqeOpcode opcode) noexcept {
   return prm::number(opcode) == prm::number(prm::EthernetWqeOpcode::LSO);
 }
@@ -250,6 +257,17 @@ std::uint8_t SendQueues::priority_of_tis(const Sq& sq) const {
                             : static_cast<std::uint8_t>(tis->second.get<"prio">() >> 1 & 7);
 }
 
+/// The first `length` bytes of `room` go out, or what flow tables make of them. That a frame which
+/// these made too long for the port is lost, as one of a driver is, is a hypothesis.
+void SendQueues::launch(const Sq& sq, std::span<std::byte> room, std::size_t length) {
+  const auto steered = outlet_->steer(room, length);
+  if (!steered) return;
+  if (*steered > deps_.port->most_frame_bytes()) return deps_.counters->count_send_discard();
+  const auto frame = room.first(pad(room, *steered));
+  deps_.counters->count_sent(frame, priority_of(frame, *deps_.port, priority_of_tis(sq)));
+  outlet_->send(frame.size(), sq.domain);
+}
+
 /// The next frame of the WQE in wqe_.
 SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work) {
   if (wqe_.length > std::uint64_t{1} << kLogMaxLso)
@@ -272,15 +290,9 @@ SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work
       std::memmove(room.data(), frame.data(), 2 * kMacBytes);
       prm::detail::store_dword(&room[2 * kMacBytes], *work.tag);
     }
-    const std::size_t padded = std::max(length, kLeastFrame);
-    std::ranges::fill(room.subspan(length, padded - length), std::byte{0});
-    const std::uint8_t priority = priority_of_tis(sq);
-    if (outlet_->is_paused(room.first(padded), priority)) return Step::NoRoom;
-    if (outlet_->lets_out(room.first(padded))) {
-      deps_.counters->count_sent(room.first(padded),
-                                 priority_of(room.first(padded), *deps_.port, priority));
-      outlet_->send(padded, sq.domain);
-    }
+    const std::size_t padded = pad(room, length);
+    if (outlet_->is_paused(room.first(padded), priority_of_tis(sq))) return Step::NoRoom;
+    launch(sq, room, padded);
   }
   return go_on(number, sq, part);
 }

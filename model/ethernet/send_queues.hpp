@@ -116,6 +116,7 @@ class SendQueues {
   static void take_turn(void* self, std::uint64_t number);
   Step step(std::uint32_t number, Sq& sq);
   Step flush(std::uint32_t number, Sq& sq);
+  void launch(const Sq& sq, std::span<std::byte> room, std::size_t length);
   Step send(std::uint32_t number, Sq& sq, const Work& work);
   Step send_datagram(std::uint32_t number, Sq& sq, const Work& work);
   Step go_on(std::uint32_t number, Sq& sq, std::uint32_t part);

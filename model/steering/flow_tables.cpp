@@ -37,6 +37,8 @@ enum Refusal : std::uint32_t {
   kUnsupported,
   kUnderlay,
   kRefusedDomain,
+  kNoSuchContext,
+  kContextType,
 };
 
 bool all_zero(std::span<const std::byte> bytes) {
@@ -107,8 +109,9 @@ Verdict FlowTables::create_table(FlowTableType type,
   if (level > kMaxLevel) return refuse(CommandStatus::BAD_PARAM_ERR, kLevel);
   if (context.get<"log_size">() > kLogMaxTableSize)
     return refuse(CommandStatus::BAD_PARAM_ERR, kTableSize);
-  if (context.get<"reformat_en">() != 0 || context.get<"decap_en">() != 0 ||
-      context.get<"sw_owner">() != 0 || context.get<"termination_table">() != 0)
+  const bool tunnels = context.get<"reformat_en">() != 0 || context.get<"decap_en">() != 0;
+  if ((tunnels && changes_of(type) == 0) || context.get<"sw_owner">() != 0 ||
+      context.get<"termination_table">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
   if (const Verdict verdict = check_miss(type, level, context); !verdict.ok()) return verdict;
   if (type == FlowTableType::RDMA_RX && deps_.behaviours->rdma_rx_silent_null) {
@@ -124,6 +127,8 @@ Verdict FlowTables::create_table(FlowTableType type,
   table.size = 1U << context.get<"log_size">();
   table.miss = prm::FlowTableMiss{static_cast<std::uint8_t>(context.get<"table_miss_action">())};
   table.miss_id = context.get<"table_miss_id">();
+  table.may_reformat = context.get<"reformat_en">() != 0;
+  table.may_decap = context.get<"decap_en">() != 0;
   tables_.emplace(id, std::move(table));
   return {};
 }
@@ -143,6 +148,8 @@ Verdict FlowTables::query_table(FlowTableType type, std::uint32_t id,
                                 prm::View<prm::flow_table_context> context) const {
   const Table* const table = find(type, id);
   if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  static_cast<void>(context.try_set<"reformat_en">(table->may_reformat ? 1 : 0));
+  static_cast<void>(context.try_set<"decap_en">(table->may_decap ? 1 : 0));
   static_cast<void>(context.try_set<"table_miss_action">(prm::number(table->miss)));
   static_cast<void>(context.try_set<"level">(table->level));
   static_cast<void>(
@@ -271,6 +278,67 @@ Verdict FlowTables::read_counters(std::uint32_t count, std::span<const std::byte
   return {};
 }
 
+std::uint32_t FlowTables::changes_of(FlowTableType type) const noexcept {
+  using prm::FlowAction;
+  if (deps_.port_type != PortType::Ethernet) return 0;
+  constexpr std::uint32_t kBoth =
+      prm::number(FlowAction::PACKET_REFORMAT) | prm::number(FlowAction::MOD_HDR);
+  // Of tags, in "NIC mode", DPDK's guide of mlx5 (Limitations): none is pushed on what comes, none
+  // is popped from what is sent.
+  if (type == FlowTableType::NIC_RX)
+    return kBoth | prm::number(FlowAction::DECAP) | prm::number(FlowAction::VLAN_POP);
+  return type == FlowTableType::NIC_TX ? kBoth | prm::number(FlowAction::VLAN_PUSH) : 0;
+}
+
+/// A table says when it is made whether its entries have to do with tunnels (reformat_en,
+/// decap_en), and mlx5_ib says so wherever it can (_get_prio of mlx5_ib/fs.c). Whether a card
+/// refuses such an entry elsewhere is not published; the model does not.
+Verdict FlowTables::read_changes(const Table& table, prm::ConstView<prm::flow_context> context,
+                                 Entry& entry) const {
+  using prm::FlowAction;
+  entry.modify_header = context.get<"modify_header_id">();
+  entry.reformat = context.get<"packet_reformat_id">();
+  entry.pushed_tag = prm::detail::load_dword(context.bytes<"push_vlan">().data());
+  if (entry.has(FlowAction::MOD_HDR)) {
+    const HeaderChanges* const changes = headers.changes(entry.modify_header);
+    if (changes == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchContext);
+    if (changes->type != table.type) return refuse(CommandStatus::BAD_PARAM_ERR, kContextType);
+  }
+  if (entry.has(FlowAction::PACKET_REFORMAT)) {
+    const PacketReformat* const reformat = headers.reformat(entry.reformat);
+    if (reformat == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchContext);
+    // mlx5_ib_flow_action_packet_reformat_valid of mlx5_ib/fs.c.
+    if (is_wrap(reformat->type) != (table.type == FlowTableType::NIC_TX))
+      return refuse(CommandStatus::BAD_PARAM_ERR, kContextType);
+  }
+  return {};
+}
+
+bool FlowTables::names(prm::FlowAction action, std::uint32_t Entry::*member,
+                       std::uint32_t id) const noexcept {
+  return std::ranges::any_of(tables_, [&](const auto& named) {
+    return std::ranges::any_of(named.second.entries, [&](const auto& indexed) {
+      return indexed.second.has(action) && indexed.second.*member == id;
+    });
+  });
+}
+
+Verdict FlowTables::free_changes(std::uint32_t id) {
+  if (headers.changes(id) == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchContext);
+  if (names(prm::FlowAction::MOD_HDR, &Entry::modify_header, id))
+    return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
+  headers.free_changes(id);
+  return {};
+}
+
+Verdict FlowTables::free_reformat(std::uint32_t id) {
+  if (headers.reformat(id) == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchContext);
+  if (names(prm::FlowAction::PACKET_REFORMAT, &Entry::reformat, id))
+    return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
+  headers.free_reformat(id);
+  return {};
+}
+
 Verdict FlowTables::read_entry(const Table& table, prm::ConstView<prm::flow_context> context,
                                std::span<const std::byte> list, Entry& entry) const {
   using prm::FlowAction;
@@ -280,12 +348,11 @@ Verdict FlowTables::read_entry(const Table& table, prm::ConstView<prm::flow_cont
   const std::uint32_t action = context.get<"action">();
   const std::uint32_t verdict = action & kVerdicts;
   const bool one = verdict != 0 && (verdict & (verdict - 1)) == 0;
-  if (!one || (action & ~(kVerdicts | prm::number(FlowAction::COUNT))) != 0)
-    return refuse(CommandStatus::BAD_PARAM_ERR, kAction);
-  if (context.get<"extended_destination">() != 0 || context.get<"packet_reformat_id">() != 0 ||
-      context.get<"modify_header_id">() != 0 || context.get<"encrypt_decrypt_type">() != 0 ||
-      context.get<"encrypt_decrypt_obj_id">() != 0 || !all_zero(context.bytes<"push_vlan">()) ||
-      !all_zero(context.bytes<"push_vlan_2">()) || !all_zero(context.bytes<"execute_aso">()))
+  const std::uint32_t known = kVerdicts | prm::number(FlowAction::COUNT) | changes_of(table.type);
+  if (!one || (action & ~known) != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kAction);
+  if (context.get<"extended_destination">() != 0 || context.get<"encrypt_decrypt_type">() != 0 ||
+      context.get<"encrypt_decrypt_obj_id">() != 0 || !all_zero(context.bytes<"push_vlan_2">()) ||
+      !all_zero(context.bytes<"execute_aso">()))
     return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
   const std::uint32_t destinations = context.get<"destination_list_size">();
   const std::uint32_t counted = context.get<"flow_counter_list_size">();
@@ -307,6 +374,7 @@ Verdict FlowTables::read_entry(const Table& table, prm::ConstView<prm::flow_cont
   entry.action = static_cast<std::uint16_t>(action);
   entry.flow_tag = context.get<"flow_tag">();
   entry.value = *value;
+  if (const Verdict bad = read_changes(table, context, entry); !bad.ok()) return bad;
   if (const Verdict bad = read_destinations(table, destinations, list, entry); !bad.ok())
     return bad;
   return read_counters(counted, list.subspan(listed), entry);
@@ -350,7 +418,12 @@ Verdict FlowTables::modify_entry(Table& table, std::uint32_t index, std::uint32_
   Entry& entry = found->second;
   if ((mask & ~kKnown) != 0 || wanted.group != entry.group || !(wanted.value == entry.value))
     return refuse(CommandStatus::BAD_PARAM_ERR, kModifyMask);
-  if ((mask & bit(ModifyFte::ACTION)) != 0) entry.action = wanted.action;
+  if ((mask & bit(ModifyFte::ACTION)) != 0) {
+    entry.action = wanted.action;
+    entry.modify_header = wanted.modify_header;
+    entry.reformat = wanted.reformat;
+    entry.pushed_tag = wanted.pushed_tag;
+  }
   if ((mask & bit(ModifyFte::FLOW_TAG)) != 0) entry.flow_tag = wanted.flow_tag;
   if ((mask & bit(ModifyFte::DESTINATION_LIST)) != 0)
     entry.destinations = std::move(wanted.destinations);
@@ -370,6 +443,9 @@ Verdict FlowTables::query_entry(prm::ConstView<prm::query_fte_in> in,
   context.put<"group_id">(entry.group);
   static_cast<void>(context.try_set<"flow_tag">(entry.flow_tag));
   context.put<"action">(entry.action);
+  context.put<"modify_header_id">(entry.modify_header);
+  context.put<"packet_reformat_id">(entry.reformat);
+  prm::detail::store_dword(context.bytes<"push_vlan">().data(), entry.pushed_tag);
   static_cast<void>(context.try_set<"destination_list_size">(entry.destinations.size()));
   static_cast<void>(context.try_set<"flow_counter_list_size">(entry.counters.size()));
   std::ranges::copy(entry.value.bytes, context.bytes<"match_value">().begin());
@@ -469,6 +545,7 @@ void FlowTables::clear() {
   table_ids_.clear();
   group_ids_.clear();
   counters.clear();
+  headers.clear();
   engaged_ = false;
 }
 

@@ -11,7 +11,10 @@
 //
 // A table is looked through by ascending flow_index, the first entry that matches decides; a miss
 // follows table_miss_action, DEF going on as if there were no table. Of several destinations of an
-// entry the first is where the frame goes on; each TIR among the others gets a copy. A frame whose
+// entry the first is where the frame goes on; each TIR among the others gets a copy. An entry of an
+// Ethernet port's NIC_RX or NIC_TX may change the frame: what comes off it first, then its fields,
+// then what goes on it (next_action_state of mlx5/core/steering/dr_action.c). Its destinations get
+// the changed frame, and a table that follows compares that one. A frame whose
 // QP has a root of its own (underlay_qpn) meets that before either domain. What a real card does in
 // these places is not published beyond what Linux relies on; each finding about one firmware is a
 // behaviour.
@@ -19,6 +22,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -30,16 +34,23 @@
 #include "model/request.hpp"
 #include "model/steering/flow_counters.hpp"
 #include "model/steering/flow_key.hpp"
+#include "model/steering/header_contexts.hpp"
 #include "model/verdict.hpp"
 #include "prm/flow_commands.hpp"
 #include "prm/flow_enums.hpp"
 
 namespace portcullis::model {
 
-/// A TIR that gets a frame, and the tag of the entry that forwards to it.
+/// A TIR that gets a frame, the tag of the entry that forwards to it, and what entries made of the
+/// frame.
 struct FlowTarget {
   std::uint32_t tirn = 0;
   std::uint32_t flow_tag = 0;
+  std::shared_ptr<const FrameBuffer> changed = {};  // null: it is as it came
+
+  [[nodiscard]] std::span<const std::byte> frame(std::span<const std::byte> as_it_came) const {
+    return changed == nullptr ? as_it_came : std::span<const std::byte>(*changed);
+  }
 };
 
 /// What steering says of a frame.
@@ -50,7 +61,7 @@ struct FlowDecision {
     Tir,  // to the receive queues behind `to`
   };
   Kind kind = Kind::Pass;
-  FlowTarget to = {};
+  FlowTarget to = {};                   // of Pass: the frame alone
   std::vector<FlowTarget> copies = {};  // of Tir: who gets it too
 };
 
@@ -92,8 +103,12 @@ class FlowTables {
   Verdict delete_entry(prm::ConstView<prm::delete_fte_in> in);
   Verdict set_root(prm::ConstView<prm::set_flow_table_root_in> in);
 
-  /// A frame of a send queue, whole as it would go out: false when NIC_TX drops it.
-  [[nodiscard]] bool lets_out(std::span<const std::byte> frame);
+  /// Of a context that no entry names.
+  Verdict free_changes(std::uint32_t id);
+  Verdict free_reformat(std::uint32_t id);
+
+  /// A frame of a send queue, whole as it would go out: Pass, unless NIC_TX drops it.
+  [[nodiscard]] FlowDecision send(std::span<const std::byte> frame);
   /// Some frame that comes may meet a table. While it does not hold, nothing below needs to be
   /// asked.
   [[nodiscard]] bool engaged() const noexcept { return engaged_; }
@@ -113,6 +128,7 @@ class FlowTables {
   [[nodiscard]] std::size_t groups() const noexcept;
   [[nodiscard]] std::size_t entries() const noexcept;
   FlowCounters counters;
+  HeaderContexts headers;
 
  private:
   struct Destination {
@@ -123,9 +139,16 @@ class FlowTables {
     std::uint32_t group = 0;
     std::uint32_t flow_tag = 0;
     std::uint16_t action = 0;
+    std::uint32_t modify_header = 0;  // of MOD_HDR, as the next of their actions
+    std::uint32_t reformat = 0;
+    std::uint32_t pushed_tag = 0;
     FlowKey value;
     std::vector<Destination> destinations;
     std::vector<std::uint32_t> counters;
+
+    [[nodiscard]] bool has(prm::FlowAction which) const noexcept {
+      return (action & prm::number(which)) != 0;
+    }
   };
   struct Group {
     std::uint32_t start = 0;
@@ -138,12 +161,20 @@ class FlowTables {
     std::uint32_t size = 0;
     prm::FlowTableMiss miss{};
     std::uint32_t miss_id = 0;
+    bool may_reformat = false;               // reformat_en
+    bool may_decap = false;                  // decap_en
     std::map<std::uint32_t, Group> groups;   // by id
     std::map<std::uint32_t, Entry> entries;  // by flow_index
   };
   struct UnderlayRoot {
     std::uint32_t table = 0;
     bool before_traffic = false;  // attached while the QP was cold
+  };
+  /// A frame on its way through tables.
+  struct Steered {
+    std::span<const std::byte> bytes;
+    FlowKey key;
+    std::shared_ptr<const FrameBuffer> changed = {};  // what `bytes` are, once it was changed
   };
   /// How a walk through tables ended.
   enum class End : std::uint8_t { Pass, Drop, Tir, OtherDomain };
@@ -161,6 +192,13 @@ class FlowTables {
   [[nodiscard]] Verdict check_mask(FlowKey mask) const noexcept;
   [[nodiscard]] Verdict read_entry(const Table& table, prm::ConstView<prm::flow_context> context,
                                    std::span<const std::byte> list, Entry& entry) const;
+  /// prm::FlowAction that change a frame, or-ed, which entries of such a table may have.
+  [[nodiscard]] std::uint32_t changes_of(prm::FlowTableType type) const noexcept;
+  [[nodiscard]] Verdict read_changes(const Table& table, prm::ConstView<prm::flow_context> context,
+                                     Entry& entry) const;
+  /// Some entry has `action`, and `member` is `id`.
+  [[nodiscard]] bool names(prm::FlowAction action, std::uint32_t Entry::*member,
+                           std::uint32_t id) const noexcept;
   [[nodiscard]] Verdict read_destinations(const Table& table, std::uint32_t count,
                                           std::span<const std::byte> list, Entry& entry) const;
   [[nodiscard]] Verdict read_counters(std::uint32_t count, std::span<const std::byte> list,
@@ -172,8 +210,9 @@ class FlowTables {
   void learn_engaged() noexcept;
   [[nodiscard]] static FlowDecision decide(Walk walk) noexcept;
   [[nodiscard]] bool is_inert(const Table& table, const Entry& entry, bool underlay) const;
-  [[nodiscard]] Walk walk(std::uint32_t table, const FlowKey& key, std::size_t frame_bytes,
-                          bool underlay);
+  [[nodiscard]] Steered steered(std::span<const std::byte> frame) const;
+  void change(const Entry& entry, Steered& frame) const;
+  [[nodiscard]] Walk walk(std::uint32_t table, Steered frame, bool underlay);
 
   Deps deps_;
   bool engaged_ = false;

@@ -110,7 +110,8 @@ struct Transport::State final : FrameSink, FrameOutlet {
   [[nodiscard]] Way way_of(std::span<const std::byte> frame) const noexcept;
   [[nodiscard]] bool is_paused(std::span<const std::byte> frame,
                                std::uint8_t priority) const override;
-  [[nodiscard]] bool lets_out(std::span<const std::byte> frame) override;
+  [[nodiscard]] std::optional<std::size_t> steer(std::span<std::byte> room,
+                                                 std::size_t length) override;
   void hear(std::span<const std::byte> frame);
   static void go_on(void* state, std::uint64_t argument);
   bool send_datagram(const UnderlayDatagram& datagram) override;
@@ -185,12 +186,17 @@ bool Transport::State::is_paused(std::span<const std::byte> frame, std::uint8_t 
   return pauses->is_paused(priority_of(frame, *engine.deps.port, priority)) && !owns(frame);
 }
 
-bool Transport::State::lets_out(std::span<const std::byte> frame) {
+std::optional<std::size_t> Transport::State::steer(std::span<std::byte> room, std::size_t length) {
   const TransportDeps& deps = engine.deps;
-  if (deps.flows->lets_out(frame)) return true;
-  ++deps.counters->frames_steered_away;
-  ++deps.counters->frames_dropped;
-  return false;
+  const FlowDecision decision = deps.flows->send(room.first(length));
+  const std::span<const std::byte> frame = decision.to.frame(room.first(length));
+  if (decision.kind == FlowDecision::Kind::Drop || frame.size() > room.size()) {
+    ++deps.counters->frames_steered_away;
+    ++deps.counters->frames_dropped;
+    return std::nullopt;
+  }
+  if (decision.to.changed != nullptr) std::ranges::copy(frame, room.begin());
+  return frame.size();
 }
 
 /// Of a frame of a send queue, which may come back to the vport by its address or not

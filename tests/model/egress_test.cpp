@@ -98,15 +98,23 @@ class Egress : public ::testing::Test {
     EXPECT_TRUE(driver_.execute(bytes, prm::set_fte_out::bytes).ok());
     EXPECT_TRUE(driver_.run<prm::set_flow_table_root_out>(root_command(place)).ok());
     places_.push_back(place);
+    groups_.push_back(group.as<prm::create_flow_group_out>().get<"group_id">());
     return id;
   }
-  [[nodiscard]] std::uint64_t packets(std::uint32_t counter) {
+  [[nodiscard]] Answer count(std::uint32_t counter) {
     auto in = command<prm::query_flow_counter_in>(Opcode::QUERY_FLOW_COUNTER);
     in.put<"flow_counter_id">(counter);
-    const Answer answer =
-        driver_.execute(in.all(), prm::query_flow_counter_out::bytes + prm::traffic_counter::bytes);
-    return prm::ConstView<prm::traffic_counter>::at(answer.out, prm::query_flow_counter_out::bytes)
-        .get<"packets">();
+    return driver_.execute(in.all(),
+                           prm::query_flow_counter_out::bytes + prm::traffic_counter::bytes);
+  }
+  static prm::ConstView<prm::traffic_counter> counted(const Answer& answer) {
+    return prm::ConstView<prm::traffic_counter>::at(answer.out, prm::query_flow_counter_out::bytes);
+  }
+  [[nodiscard]] std::uint64_t packets(std::uint32_t counter) {
+    return counted(count(counter)).get<"packets">();
+  }
+  [[nodiscard]] std::uint64_t octets(std::uint32_t counter) {
+    return counted(count(counter)).get<"octets">();
   }
   /// mlx5_nic_vport_update_local_lb of mlx5/core/vport.c.
   void set_loopback(bool unicast, bool multicast) {
@@ -143,6 +151,7 @@ class Egress : public ::testing::Test {
   std::optional<EventQueue> eq_;
   std::uint32_t uar_ = 0, sqn_ = 0, arrived_ = 0, stopped_ = 0;
   std::vector<Place> places_;
+  std::vector<std::uint32_t> groups_;
   std::uint16_t posted_ = 0;
 };
 
@@ -159,6 +168,25 @@ TEST_F(Egress, FrameThatNoRuleDrops_ComesBackToThePort) {
   EXPECT_EQ(packets(stopped_), 0U);
   EXPECT_EQ(packets(arrived_), 1U);
   EXPECT_EQ(sent(), 1U);
+}
+
+/// By the loopback of the port, to whose address the outer header goes; the rule of what comes
+/// counts the octets of the frame that came.
+TEST_F(Egress, FrameThatARuleWraps_ComesBackInItsTunnel) {
+  auto header = build_frame({.udp = true, .payload = 8, .dport = 4789});
+  const Answer made = driver_.execute(reformat_command(prm::ReformatType::L2_TO_L2_TUNNEL, header),
+                                      prm::alloc_packet_reformat_context_out::bytes);
+  auto in = entry_command(places_.back(), 1, 0, {.udp_dport = kForbidden});
+  in.put<"flow_context.group_id">(groups_.back());
+  in.put<"flow_context.action">(prm::number(FlowAction::ALLOW) |
+                                prm::number(FlowAction::PACKET_REFORMAT));
+  in.put<"flow_context.packet_reformat_id">(
+      made.as<prm::alloc_packet_reformat_context_out>().get<"packet_reformat_id">());
+  ASSERT_TRUE(driver_.execute(in.all(), prm::set_fte_out::bytes).ok());
+  send(kForbidden);
+  EXPECT_EQ(sent(), 1U);
+  EXPECT_EQ(packets(arrived_), 1U);
+  EXPECT_EQ(octets(arrived_), header.size() + kFrameBytes);
 }
 
 TEST_F(Egress, LoopbackOfUnicastOff_FrameToItselfGoesOut) {

@@ -84,4 +84,61 @@ std::vector<std::byte> destination(prm::FlowDestination type, std::uint32_t id) 
   return {raw.all().begin(), raw.all().end()};
 }
 
+RawAction set_action(prm::HeaderField field, std::uint32_t data, unsigned length, unsigned offset) {
+  RawAction raw{};
+  const prm::View<prm::set_action_in> action(raw);
+  action.put<"data">(data);
+  static_cast<void>(action.try_set<"action_type">(prm::number(prm::HeaderChange::SET)));
+  static_cast<void>(action.try_set<"field">(prm::number(field)));
+  static_cast<void>(action.try_set<"length">(length));
+  static_cast<void>(action.try_set<"offset">(offset));
+  return raw;
+}
+
+RawAction add_action(prm::HeaderField field, std::uint32_t data) {
+  RawAction raw{};
+  const prm::View<prm::add_action_in> action(raw);
+  action.put<"data">(data);
+  static_cast<void>(action.try_set<"action_type">(prm::number(prm::HeaderChange::ADD)));
+  static_cast<void>(action.try_set<"field">(prm::number(field)));
+  return raw;
+}
+
+RawAction copy_action(prm::HeaderField from, unsigned from_offset, prm::HeaderField to,
+                      unsigned to_offset, unsigned length) {
+  RawAction raw{};
+  const prm::View<prm::copy_action_in> action(raw);
+  static_cast<void>(action.try_set<"action_type">(prm::number(prm::HeaderChange::COPY)));
+  static_cast<void>(action.try_set<"src_field">(prm::number(from)));
+  static_cast<void>(action.try_set<"src_offset">(from_offset));
+  static_cast<void>(action.try_set<"dst_field">(prm::number(to)));
+  static_cast<void>(action.try_set<"dst_offset">(to_offset));
+  static_cast<void>(action.try_set<"length">(length));
+  return raw;
+}
+
+std::vector<std::byte> changes_command(prm::FlowTableType type,
+                                       std::span<const RawAction> actions) {
+  prm::Buffer<prm::alloc_modify_header_context_in> in;
+  in.put<"opcode">(prm::Opcode::ALLOC_MODIFY_HEADER_CONTEXT).put<"table_type">(type);
+  in.put<"num_of_actions">(static_cast<std::uint8_t>(actions.size()));
+  std::vector<std::byte> bytes(in.all().begin(), in.all().end());
+  for (const RawAction& action : actions) bytes.insert(bytes.end(), action.begin(), action.end());
+  return bytes;
+}
+
+/// As long as mlx5_cmd_packet_reformat_alloc of mlx5/core/fs_cmd.c has it: the header ends it.
+std::vector<std::byte> reformat_command(prm::ReformatType type, std::span<const std::byte> header) {
+  prm::Buffer<prm::alloc_packet_reformat_context_in> in;
+  in.put<"opcode">(prm::Opcode::ALLOC_PACKET_REFORMAT_CONTEXT);
+  in.put<"packet_reformat_context.reformat_type">(type);
+  static_cast<void>(
+      prm::View<prm::packet_reformat_context_in>::at(in.bytes<"packet_reformat_context">())
+          .try_set<"reformat_data_size">(header.size()));
+  std::vector<std::byte> bytes(in.all().begin(), in.all().end());
+  bytes.resize(bytes.size() - in.bytes<"packet_reformat_context.reformat_data">().size());
+  bytes.insert(bytes.end(), header.begin(), header.end());
+  return bytes;
+}
+
 }  // namespace portcullis::model::testing

@@ -4,9 +4,14 @@
 // value. Bytes by the layouts alone, for the model and its tables to judge.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "prm/flow_action_commands.hpp"
+#include "prm/flow_action_enums.hpp"
 #include "prm/flow_commands.hpp"
 #include "prm/flow_enums.hpp"
 #include "prm/opcodes.hpp"
@@ -47,5 +52,19 @@ struct Place {
 /// `entry` forwarding to `destination`.
 [[nodiscard]] prm::Buffer<prm::set_fte_in> forwarding(prm::Buffer<prm::set_fte_in> entry);
 [[nodiscard]] std::vector<std::byte> destination(prm::FlowDestination type, std::uint32_t id);
+
+/// An action of a modify header context; a length of 0 is 32 bits.
+using RawAction = std::array<std::byte, prm::set_action_in::bytes>;
+[[nodiscard]] RawAction set_action(prm::HeaderField field, std::uint32_t data, unsigned length,
+                                   unsigned offset = 0);
+[[nodiscard]] RawAction add_action(prm::HeaderField field, std::uint32_t data);
+[[nodiscard]] RawAction copy_action(prm::HeaderField from, unsigned from_offset,
+                                    prm::HeaderField to, unsigned to_offset, unsigned length);
+/// ALLOC_MODIFY_HEADER_CONTEXT of these actions.
+[[nodiscard]] std::vector<std::byte> changes_command(prm::FlowTableType type,
+                                                     std::span<const RawAction> actions);
+/// ALLOC_PACKET_REFORMAT_CONTEXT with this header.
+[[nodiscard]] std::vector<std::byte> reformat_command(prm::ReformatType type,
+                                                      std::span<const std::byte> header);
 
 }  // namespace portcullis::model::testing

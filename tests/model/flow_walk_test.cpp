@@ -4,10 +4,12 @@
 // with its behaviour off and on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 
 #include "model/steering/flow_tables.hpp"
+#include "model/transport/checksum.hpp"
 #include "model/transport/frame.hpp"
 #include "tests/model/flow_commands.hpp"
 
@@ -23,6 +25,10 @@ constexpr bool kCold = false;
 constexpr bool kHot = true;
 constexpr Match kOpcode{.opcode = 0xff};
 constexpr Match kDstQp{.dst_qp = 0xffffff};
+constexpr std::size_t kOuterBytes = 20;
+
+/// Of a frame over IPv4 without a tag.
+std::uint16_t udp_dport(std::span<const std::byte> frame) { return load_be16(&frame[36]); }
 
 class Steered : public ::testing::Test {
  protected:
@@ -77,6 +83,22 @@ class Steered : public ::testing::Test {
     set(entry_command(place, group(place, mask), 0, value, action));
     root(place);
     return place;
+  }
+  std::uint32_t changes(FlowTableType type, const RawAction& action) {
+    prm::Buffer<prm::alloc_modify_header_context_in> in;
+    in.put<"table_type">(type).set<"num_of_actions", 1>();
+    std::uint32_t id = 0;
+    EXPECT_TRUE(flows.headers.allocate_changes(view(in), action, id).ok());
+    return id;
+  }
+  /// With a header of zeros.
+  std::uint32_t reformat(prm::ReformatType type) {
+    prm::Buffer<prm::packet_reformat_context_in> in;
+    in.put<"reformat_type">(type).set<"reformat_data_size", kOuterBytes>();
+    std::uint32_t id = 0;
+    const std::array<std::byte, kOuterBytes> more{};
+    EXPECT_TRUE(flows.headers.allocate_reformat(view(in), more, id).ok());
+    return id;
   }
   template <class L>
   static prm::ConstView<L> view(const prm::Buffer<L>& in) {
@@ -219,14 +241,14 @@ TEST_F(FlowWalk, Counter_CountsPacketsAndOctetsOfItsEntry) {
 TEST_F(FlowWalk, SentFrameWithoutRoot_GoesOut) {
   const Place place = table(FlowTableType::NIC_TX);
   set(entry_command(place, group(place, {}), 0, {}));
-  EXPECT_TRUE(flows.lets_out(frame()));
+  EXPECT_EQ(flows.send(frame()).kind, Kind::Pass);
 }
 
 TEST_F(FlowWalk, SentFrameThatAnEntryDrops_StaysHere) {
   const Place place = install(FlowTableType::NIC_TX, {.udp_sport = 0xffff}, {.udp_sport = 0xc002});
-  EXPECT_TRUE(flows.lets_out(frame()));
+  EXPECT_EQ(flows.send(frame()).kind, Kind::Pass);
   set(entry_command(place, 1, 1, {.udp_sport = 0xc001}));
-  EXPECT_FALSE(flows.lets_out(frame()));
+  EXPECT_EQ(flows.send(frame()).kind, Kind::Drop);
 }
 
 TEST_F(FlowWalk, SentFrameThatAnEntryAllows_GoesOutPastALaterDrop) {
@@ -235,7 +257,7 @@ TEST_F(FlowWalk, SentFrameThatAnEntryAllows_GoesOutPastALaterDrop) {
   set(entry_command(place, id, 0, {.udp_sport = 0xc001}, FlowAction::ALLOW));
   set(entry_command(place, group(place, {}, 4), 4, {}, FlowAction::DROP));
   root(place);
-  EXPECT_TRUE(flows.lets_out(frame()));
+  EXPECT_EQ(flows.send(frame()).kind, Kind::Pass);
 }
 
 TEST_F(FlowWalk, SentFrame_MeetsTablesThatAMissOrAnEntryLeadsTo) {
@@ -246,7 +268,97 @@ TEST_F(FlowWalk, SentFrame_MeetsTablesThatAMissOrAnEntryLeadsTo) {
   set(forwarding(entry_command(next, id, 0, {.udp_sport = 0xc001})),
       destination(prm::FlowDestination::FLOW_TABLE, last.table));
   root(table(FlowTableType::NIC_TX, 0, prm::FlowTableMiss::FWD, next.table));
-  EXPECT_FALSE(flows.lets_out(frame()));
+  EXPECT_EQ(flows.send(frame()).kind, Kind::Drop);
+}
+
+TEST_F(FlowWalk, ChangedFrame_IsWhatLaterTablesCompareAndTirsGet) {
+  const Place last = table(FlowTableType::NIC_RX, 1);
+  set(forwarding(entry_command(last, group(last, {.udp_dport = 0xffff}), 0, {.udp_dport = 9})),
+      destination(prm::FlowDestination::TIR, 9));
+  const Place place = table(FlowTableType::NIC_RX);
+  auto in = entry_command(place, group(place, {.udp_dport = 0xffff}), 0, {.udp_dport = 4791});
+  in.put<"flow_context.action">(prm::number(FlowAction::FWD_DEST) |
+                                prm::number(FlowAction::MOD_HDR));
+  in.set<"flow_context.destination_list_size", 1>().put<"flow_context.modify_header_id">(
+      changes(FlowTableType::NIC_RX, set_action(prm::HeaderField::OUT_UDP_DPORT, 9, 16)));
+  set(in, destination(prm::FlowDestination::FLOW_TABLE, last.table));
+  root(place);
+  const FlowDecision decision = flows.classify(frame());
+  ASSERT_EQ(decision.kind, Kind::Tir);
+  EXPECT_EQ(udp_dport(decision.to.frame(frame())), 9);
+  EXPECT_EQ(udp_dport(frame()), 4791);
+}
+
+TEST_F(FlowWalk, CopiesOfAChangedFrame_AreAsTheirEntryLeftThem) {
+  const Place above = table(FlowTableType::NIC_RX, 1);
+  auto again = entry_command(above, group(above, {}), 0, {});
+  again.put<"flow_context.action">(prm::number(FlowAction::FWD_DEST) |
+                                   prm::number(FlowAction::MOD_HDR));
+  again.set<"flow_context.destination_list_size", 1>().put<"flow_context.modify_header_id">(
+      changes(FlowTableType::NIC_RX, add_action(prm::HeaderField::OUT_UDP_DPORT, 1)));
+  const auto tir = destination(prm::FlowDestination::TIR, 9);
+  set(again, tir);
+  const Place place = table(FlowTableType::NIC_RX);
+  auto in = entry_command(place, group(place, {}), 0, {});
+  in.put<"flow_context.action">(prm::number(FlowAction::FWD_DEST));
+  in.set<"flow_context.destination_list_size", 2>();
+  auto list = destination(prm::FlowDestination::FLOW_TABLE, above.table);
+  list.insert(list.end(), tir.begin(), tir.end());
+  set(in, list);
+  root(place);
+  const FlowDecision decision = flows.classify(frame());
+  ASSERT_EQ(decision.kind, Kind::Tir);
+  EXPECT_EQ(udp_dport(decision.to.frame(frame())), 4792);
+  ASSERT_EQ(decision.copies.size(), 1U);
+  EXPECT_EQ(udp_dport(decision.copies[0].frame(frame())), 4791);
+}
+
+/// What comes off first, then fields, then what goes on: next_action_state of Linux's dr_action.c.
+TEST_F(FlowWalk, FrameThatAnEntryChangesTagsAndWraps_HasTheTagInsideTheTunnel) {
+  auto in = entry_command({FlowTableType::NIC_TX, 0}, 0, 0, {});
+  in.put<"flow_context.action">(prm::number(FlowAction::ALLOW) | prm::number(FlowAction::MOD_HDR) |
+                                prm::number(FlowAction::VLAN_PUSH) |
+                                prm::number(FlowAction::PACKET_REFORMAT));
+  in.put<"flow_context.modify_header_id">(
+      changes(FlowTableType::NIC_TX, set_action(prm::HeaderField::OUT_UDP_DPORT, 9, 16)));
+  in.put<"flow_context.packet_reformat_id">(reformat(prm::ReformatType::L2_TO_L2_TUNNEL));
+  const prm::View<prm::vlan> tag{in.bytes<"flow_context.push_vlan">()};
+  tag.put<"ethtype">(std::uint16_t{0x8100});
+  tag.set<"vid", 5>();
+  const Place place = table(FlowTableType::NIC_TX);
+  in.put<"table_id">(place.table).put<"flow_context.group_id">(group(place, {}));
+  set(in);
+  root(place);
+  const FlowDecision decision = flows.send(frame());
+  ASSERT_EQ(decision.kind, Kind::Pass);
+  const auto sent = decision.to.frame(frame());
+  ASSERT_EQ(sent.size(), frame().size() + kOuterBytes + 4);
+  EXPECT_EQ(sent[kOuterBytes + 12], std::byte{0x81});
+  EXPECT_EQ(udp_dport(sent.subspan(kOuterBytes + 4)), 9);
+}
+
+TEST_F(FlowWalk, EntriesThatUnwrapWhatIsInNoTunnelAndHasNoTag_LeaveTheFrame) {
+  const Place place = table(FlowTableType::NIC_RX);
+  auto in = entry_command(place, group(place, {}), 0, {});
+  in.put<"flow_context.action">(prm::number(FlowAction::FWD_DEST) | prm::number(FlowAction::DECAP) |
+                                prm::number(FlowAction::VLAN_POP) |
+                                prm::number(FlowAction::PACKET_REFORMAT));
+  in.set<"flow_context.destination_list_size", 1>().put<"flow_context.packet_reformat_id">(
+      reformat(prm::ReformatType::L3_TUNNEL_TO_L2));
+  set(in, destination(prm::FlowDestination::TIR, 9));
+  root(place);
+  const FlowDecision decision = flows.classify(frame());
+  ASSERT_EQ(decision.kind, Kind::Tir);
+  EXPECT_TRUE(std::ranges::equal(decision.to.frame(frame()), frame()));
+}
+
+TEST_F(FlowWalk, Teardown_ForgetsContexts) {
+  const std::uint32_t id =
+      changes(FlowTableType::NIC_TX, add_action(prm::HeaderField::OUT_IP_TTL, 1));
+  const std::uint32_t wrap = reformat(prm::ReformatType::L2_TO_L2_TUNNEL);
+  flows.clear();
+  EXPECT_FALSE(flows.free_changes(id).ok());
+  EXPECT_FALSE(flows.free_reformat(wrap).ok());
 }
 
 TEST_F(FlowWalk, RootOfWhatIsSent_IsNothingForWhatComes) {
@@ -259,7 +371,7 @@ TEST_F(FlowWalk, RootOfWhatIsSent_IsNothingForWhatComes) {
 TEST_F(FlowWalk, RootsOfWhatComes_AreNothingForWhatIsSent) {
   install(FlowTableType::NIC_RX, {}, {});
   install(FlowTableType::RDMA_RX, {}, {});
-  EXPECT_TRUE(flows.lets_out(frame()));
+  EXPECT_EQ(flows.send(frame()).kind, Kind::Pass);
 }
 
 TEST_F(FlowWalk, SentFrameWhoseRootWasDestroyed_GoesOut) {
@@ -267,17 +379,17 @@ TEST_F(FlowWalk, SentFrameWhoseRootWasDestroyed_GoesOut) {
   const Place drops = table(FlowTableType::NIC_TX, 1);
   set(entry_command(drops, group(drops, {}), 0, {}));
   root(drops);
-  EXPECT_FALSE(flows.lets_out(frame()));
+  EXPECT_EQ(flows.send(frame()).kind, Kind::Drop);
   root(place);
-  EXPECT_TRUE(flows.lets_out(frame()));
+  EXPECT_EQ(flows.send(frame()).kind, Kind::Pass);
   EXPECT_TRUE(flows.destroy_table(FlowTableType::NIC_TX, place.table).ok());
-  EXPECT_TRUE(flows.lets_out(frame()));
+  EXPECT_EQ(flows.send(frame()).kind, Kind::Pass);
 }
 
 TEST_F(FlowWalk, Teardown_ForgetsTheRootOfWhatIsSent) {
   install(FlowTableType::NIC_TX, {}, {});
   flows.clear();
-  EXPECT_TRUE(flows.lets_out(frame()));
+  EXPECT_EQ(flows.send(frame()).kind, Kind::Pass);
 }
 
 TEST_F(FlowWalk, RdmaRxNotInPath_DecidesNothing) {

@@ -51,9 +51,13 @@ class Outlet final : public FrameOutlet {
   bool is_paused(std::span<const std::byte> /*frame*/, std::uint8_t priority) const override {
     return priority == paused_priority;
   }
-  bool lets_out(std::span<const std::byte> frame) override {
+  std::optional<std::size_t> steer(std::span<std::byte> room, std::size_t length) override {
+    const auto frame = room.first(length);
     asked.emplace_back(frame.begin(), frame.end());
-    return asked.size() != stopped;
+    if (asked.size() == stopped) return std::nullopt;
+    if (steered.empty()) return length;
+    std::ranges::copy(steered, room.begin());
+    return steered.size();
   }
   bool send_datagram(const UnderlayDatagram& datagram) override {
     if (datagram.qpn != underlay) return false;
@@ -64,6 +68,7 @@ class Outlet final : public FrameOutlet {
   }
   std::uint8_t paused_priority = 0xff;  // none
   std::size_t stopped = 0;              // which frame stays here, from 1
+  std::vector<std::byte> steered;       // what goes in place of each frame; empty: itself
   std::vector<std::vector<std::byte>> asked;
   std::uint32_t underlay = 0;  // whose datagrams go
   std::uint32_t q_key = 0;     // of the last one
@@ -503,6 +508,31 @@ TEST_F(SendQueuesTest, Tables_SeeTheTagThatIsPutIn) {
   ring();
   ASSERT_EQ(outlet_.asked.size(), 1U);
   EXPECT_EQ(facts_of(outlet_.asked[0]).tag, 0x6005);
+}
+
+TEST_F(SendQueuesTest, WhatTablesMakeOfAFrame_GoesPaddedInItsPlace) {
+  make_ready();
+  outlet_.steered = build_frame({.udp = true, .payload = 1});
+  post_frame();
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 1U);
+  auto wanted = outlet_.steered;
+  wanted.resize(60);
+  EXPECT_EQ(outlet_.frames[0], wanted);
+}
+
+TEST_F(SendQueuesTest, FrameThatTablesMadeTooLongForThePort_IsLost) {
+  make_ready();
+  port_.mtu = 1522;
+  outlet_.steered = build_frame({.udp = true, .payload = 1522 - 4 - 42 + 1});
+  post_frame();
+  ring();
+  EXPECT_TRUE(outlet_.frames.empty());
+  EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ);
+  outlet_.steered.pop_back();
+  post_frame();
+  ring();
+  EXPECT_EQ(outlet_.frames.size(), 1U);
 }
 
 TEST_F(SendQueuesTest, FrameThatWaits_IsAskedForOnceAndWhenItGoes) {
