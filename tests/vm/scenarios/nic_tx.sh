@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Run in the guest: rules over what the first of two ports sends, which mlx5_ib makes for a program
-# of verbs while mlx5e has its network interface on the same function. Each ping has a length of its
-# own, by which the wire's recording is judged. (Of protocols 1 is ICMP, 17 UDP.)
+# Run in the guest: rules that stop or change what the first of two ports sends, which mlx5_ib makes
+# for a program of verbs while mlx5e has its network interface on the same function. Each ping has a
+# length of its own, by which the wire's recording is judged. (Of protocols 1 is ICMP, 17 UDP.)
 
 # rule PROTOCOL COMMAND ..: COMMAND while nothing of that protocol leaves the first port.
 rule() {
@@ -25,6 +25,7 @@ to_other=$(ping_to 192.0.2.2 192.0.2.1 99)
 to_other_allowed=$(ping_to 192.0.2.2 192.0.2.1 98)
 from_other=$(ping_to 192.0.2.1 192.0.2.2 97)
 to_other_after=$(ping_to 192.0.2.2 192.0.2.1 96)
+to_other_wrapped=$(ping_to 192.0.2.2 192.0.2.1 95)
 
 # shellcheck disable=SC2086  # words
 pings_are_stopped() {
@@ -54,6 +55,31 @@ roce_passes() {
     "$SOURCE/tests/vm/egress_rule.py" $device 17 ibv_rc_pingpong -g 1 -n 100 -d $device \
     127.0.0.1 && grep -q '^17: stopped 0 frames' /host/results/rc_pingpong.client.txt
 }
+
+# changes CHANGE PROTOCOL COMMAND ..: COMMAND while the first port changes what it sends of that
+# protocol.
+changes() {
+  change=$1
+  of=$2
+  shift 2
+  on_host python3 -B "$SOURCE/tests/vm/egress_change.py" $device $of "$change" "$@"
+}
+tcp_with_other_headers_passes() {
+  served changed_tcp iperf3 -s -1 -B 192.0.2.2 -- python3 -B "$SOURCE/tests/vm/egress_change.py" \
+    $device 6 dscp iperf3 -c 192.0.2.2 -B 192.0.2.1 -t 2
+}
+came_by_vxlan() { cat /sys/class/net/vxlan7/statistics/rx_packets; }
+# Nobody answers what comes out of the tunnel.
+pings_in_a_tunnel_come_out_of_it() {
+  modprobe vxlan &&
+    on_host ip link add vxlan7 type vxlan id 7 dstport 4789 local 192.0.2.2 dev hca1 &&
+    on_host ip link set vxlan7 up || return
+  sleep 1
+  before=$(came_by_vxlan)
+  # shellcheck disable=SC2086
+  ! changes "vxlan:192.0.2.1,192.0.2.2,$(cat /sys/class/net/hca1/address)" 1 $to_other_wrapped &&
+    test $(($(came_by_vxlan) - before)) = 5
+}
 # shellcheck disable=SC2086
 all_pass() { on_host $to_other_after | grep -q ' 0% packet loss'; }
 
@@ -70,6 +96,8 @@ check "a rule for UDP stops no ping" others_pass
 check "rules of two programs stand beside each other" both_stand
 check "a rule for UDP stops no TCP" tcp_passes
 check "nor packets of queue pairs" roce_passes
+check "TCP passes with headers that a rule changes" tcp_with_other_headers_passes
+check "pings that a rule puts in VXLAN come out of Linux's" pings_in_a_tunnel_come_out_of_it
 check "when the rules are gone all pings pass" all_pass
 check "mlx5_ib goes" rmmod mlx5_ib
 check "ping after that" on_host ping -q -c 3 -I 192.0.2.1 192.0.2.2
