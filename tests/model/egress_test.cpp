@@ -14,7 +14,9 @@
 #include "prm/doorbell.hpp"
 #include "prm/ethernet_commands.hpp"
 #include "prm/ethernet_wqe.hpp"
+#include "prm/object_commands.hpp"
 #include "prm/port_commands.hpp"
+#include "prm/receive_commands.hpp"
 #include "prm/wqe.hpp"
 #include "tests/model/ethernet_frames.hpp"
 #include "tests/model/event_queue.hpp"
@@ -32,6 +34,9 @@ constexpr std::size_t kRecordsAt = 0;  // the CQ's, then the SQ's
 constexpr std::size_t kSendRecordAt = 64;
 constexpr std::size_t kCqAt = 1 * kPageBytes;
 constexpr std::size_t kSqAt = 2 * kPageBytes;
+constexpr std::size_t kReceiveRecordAt = 128;
+constexpr std::size_t kRqAt = 3 * kPageBytes;
+constexpr std::size_t kReceivedAt = 4 * kPageBytes;
 constexpr std::uint16_t kForbidden = 7;
 constexpr std::uint16_t kAllowed = 8;
 constexpr std::size_t kFrameBytes = 60;
@@ -68,7 +73,8 @@ class Egress : public ::testing::Test {
   void make_send_queue() {
     uar_ = driver_.alloc_uar();
     auto in = command<prm::create_sq_in>(Opcode::CREATE_SQ);
-    in.put<"ctx.cqn">(create_cq()).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC);
+    cqn_ = create_cq();
+    in.put<"ctx.cqn">(cqn_).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC);
     in.put<"ctx.wq.pd">(driver_.alloc_pd()).put<"ctx.wq.uar_page">(uar_);
     in.put<"ctx.wq.dbr_addr">(memory_.iova() + kSendRecordAt).set<"ctx.wq.log_wq_stride", 6>();
     in.set<"ctx.wq.log_wq_sz", 4>().set<"ctx.tis_lst_sz", 1>().put<"ctx.tis_num_0">(create_tis());
@@ -144,12 +150,37 @@ class Egress : public ::testing::Test {
         driver_.device().bar.data() + prm::uar_offset(uar_) + prm::kBfOffset, 1);
     driver_.pass(kNsPerMs);
   }
+  /// A TIR whose receive queue has one receive in memory, by the key that needs none.
+  std::uint32_t make_receive() {
+    const Answer keys = driver_.run<prm::query_special_contexts_out>(
+        command<prm::query_special_contexts_in>(Opcode::QUERY_SPECIAL_CONTEXTS));
+    const auto segment = prm::View<prm::mlx5_wqe_data_seg>::at(memory_.bytes(), kRqAt);
+    segment.set<"byte_count", kPageBytes>();
+    segment.put<"addr">(memory_.iova() + kReceivedAt);
+    segment.put<"lkey">(keys.as<prm::query_special_contexts_out>().get<"resd_lkey">());
+    memory_.bytes()[kReceiveRecordAt + 3] = std::byte{1};
+    auto rq = command<prm::create_rq_in>(Opcode::CREATE_RQ);
+    rq.put<"ctx.cqn">(cqn_).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC).set<"ctx.rlky", 1>();
+    rq.put<"ctx.wq.pd">(driver_.alloc_pd())
+        .put<"ctx.wq.dbr_addr">(memory_.iova() + kReceiveRecordAt);
+    rq.set<"ctx.wq.log_wq_stride", 4>();
+    const std::array<Iova, 1> pages{memory_.iova() + kRqAt};
+    const auto rqn =
+        driver_.run<prm::create_rq_out>(rq, pages).as<prm::create_rq_out>().get<"rqn">();
+    auto ready = command<prm::modify_rq_in>(Opcode::MODIFY_RQ);
+    ready.put<"rqn">(rqn).put<"ctx.state">(prm::RqState::RDY);
+    EXPECT_TRUE(driver_.run<prm::modify_rq_out>(ready).ok());
+    auto tir = command<prm::create_tir_in>(Opcode::CREATE_TIR);
+    return driver_.run<prm::create_tir_out>(tir.put<"ctx.inline_rqn">(rqn))
+        .as<prm::create_tir_out>()
+        .get<"tirn">();
+  }
   [[nodiscard]] std::uint64_t sent() { return driver_.model().counters().frames_sent; }
 
   MiniDriver driver_{Options{.behaviours = {"eth-offloads"}}};
-  DmaBuffer memory_ = driver_.allocate(3 * kPageBytes);
+  DmaBuffer memory_ = driver_.allocate(5 * kPageBytes);
   std::optional<EventQueue> eq_;
-  std::uint32_t uar_ = 0, sqn_ = 0, arrived_ = 0, stopped_ = 0;
+  std::uint32_t uar_ = 0, cqn_ = 0, sqn_ = 0, arrived_ = 0, stopped_ = 0;
   std::vector<Place> places_;
   std::vector<std::uint32_t> groups_;
   std::uint16_t posted_ = 0;
@@ -189,6 +220,25 @@ TEST_F(Egress, FrameThatARuleWraps_ComesBackInItsTunnel) {
   EXPECT_EQ(sent(), 1U);
   EXPECT_EQ(packets(in_tunnel), 1U);
   EXPECT_EQ(octets(in_tunnel), header.size() + kFrameBytes);
+}
+
+TEST_F(Egress, FrameThatARuleOfWhatComesChanges_IsReceivedSo) {
+  const std::array<RawAction, 1> actions{set_action(prm::HeaderField::OUT_UDP_DPORT, 0x1234, 16)};
+  const Answer made = driver_.execute(changes_command(FlowTableType::NIC_RX, actions),
+                                      prm::alloc_modify_header_context_out::bytes);
+  auto in = forwarding(entry_command(places_.front(), groups_.front(), 0, {}));
+  in.put<"flow_context.action">(prm::number(FlowAction::FWD_DEST) |
+                                prm::number(FlowAction::MOD_HDR));
+  in.put<"flow_context.modify_header_id">(
+      made.as<prm::alloc_modify_header_context_out>().get<"modify_header_id">());
+  std::vector<std::byte> message(in.all().begin(), in.all().end());
+  const auto to = destination(prm::FlowDestination::TIR, make_receive());
+  message.insert(message.end(), to.begin(), to.end());
+  ASSERT_TRUE(driver_.execute(message, prm::set_fte_out::bytes).ok());
+  send(kAllowed);
+  constexpr std::size_t kPortAt = 14 + 20 + 2;
+  EXPECT_EQ(memory_.bytes()[kReceivedAt + kPortAt], std::byte{0x12});
+  EXPECT_EQ(memory_.bytes()[kReceivedAt + kPortAt + 1], std::byte{0x34});
 }
 
 TEST_F(Egress, LoopbackOfUnicastOff_FrameToItselfGoesOut) {
