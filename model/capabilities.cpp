@@ -98,7 +98,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"log_min_stride_sz_rq">(ReceiveTargets::kLogMinStride);
   c.put<"log_max_stride_sz_rq">(RingShape::kLogMaxStride);
   if (port_type == PortType::Ethernet) {
-    c.put<"port_type">(prm::PortType::ETH).set<"roce", 1>();
+    c.put<"port_type">(prm::PortType::ETH).set<"roce", 1>().set<"rts2rts_qp_udp_sport", 1>();
     offer_frame_queues(c);
     c.put<"log_max_current_uc_list">(Capabilities::kLogMaxUcList);
     c.put<"log_max_current_mc_list">(Capabilities::kLogMaxMcList);

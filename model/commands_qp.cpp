@@ -114,8 +114,10 @@ Verdict modify(Core& core, QpTransition transition, const Request<In, Out>& requ
     if (request.in.template get<"ece">() != 0)
       return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);  // ece_support is 0
   }
-  const QpModify change{transition, qpn, request.in.template get<"opt_param_mask">(),
-                        prm::ConstView<prm::qpc>::at(request.in.template bytes<"qpc">())};
+  QpModify change{transition, qpn, request.in.template get<"opt_param_mask">(),
+                  prm::ConstView<prm::qpc>::at(request.in.template bytes<"qpc">())};
+  if constexpr (prm::HasMember<In, "opt_param_mask_95_32">)
+    change.opt_param_mask_95_32 = request.in.template get<"opt_param_mask_95_32">();
   if (!names_counters(change)) return core.transport->modify_qp(change);
   const std::uint32_t counters = change.context->get<"counter_set_id">();
   if (!core.q_counters.exists(counters)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCounters);

@@ -111,6 +111,7 @@ struct QpModify {
   std::uint32_t qpn = 0;
   std::uint32_t opt_param_mask = 0;
   std::optional<prm::ConstView<prm::qpc>> context;
+  std::uint64_t opt_param_mask_95_32 = 0;
 };
 
 class Transport {

@@ -186,8 +186,8 @@ using qpn_command_in = Layout<kName, 0x80,
     Field<"qpn", 0x48, 0x18>,
     Reserved<0x60, 0x20>>;
 /// Transitions with a context. Enhanced connection establishment goes with those of today.
-template <Name kName, class Ece = Field<"ece", 0xa0, 0x20>>
-using transition_in = Layout<kName, 0x880,
+template <Name kName, class Ece, class... Rest>
+using transition_with = Layout<kName, 0x880,
     Field<"opcode", 0x0, 0x10>,
     Field<"uid", 0x10, 0x10>,
     Reserved<0x20, 0x10>,
@@ -198,9 +198,12 @@ using transition_in = Layout<kName, 0x880,
     Field<"opt_param_mask", 0x80, 0x20>,
     Ece,
     Nested<"qpc", 0xc0, qpc>,
-    Reserved<0x800, 0x80>>;
+    Rest...>;
 template <Name kName>
-using transition_in_without_ece = transition_in<kName, Reserved<0xa0, 0x20>>;
+using transition_in = transition_with<kName, Field<"ece", 0xa0, 0x20>, Reserved<0x800, 0x80>>;
+template <Name kName>
+using transition_in_without_ece = transition_with<kName, Reserved<0xa0, 0x20>,
+                                                  Reserved<0x800, 0x80>>;
 template <Name kName>
 using transition_out = Layout<kName, 0x80,
     Field<"status", 0x0, 0x8>,
@@ -219,8 +222,13 @@ struct init2rtr_qp_in : transition_in<"init2rtr_qp_in"> {};
 struct init2rtr_qp_out : transition_out<"init2rtr_qp_out"> {};
 struct rtr2rts_qp_in : transition_in<"rtr2rts_qp_in"> {};
 struct rtr2rts_qp_out : transition_out<"rtr2rts_qp_out"> {};
-struct rts2rts_qp_in : transition_in<"rts2rts_qp_in"> {};
+/// The second mask: struct mlx5_ifc_rts2rts_qp_in_bits of rdma-core's providers/mlx5/mlx5_ifc.h.
+struct rts2rts_qp_in : transition_with<"rts2rts_qp_in", Field<"ece", 0xa0, 0x20>,
+    Reserved<0x800, 0x40>,
+    Field<"opt_param_mask_95_32", 0x840, 0x40>> {};
 struct rts2rts_qp_out : transition_out<"rts2rts_qp_out"> {};
+/// MLX5_QPC_OPT_MASK_32_UDP_SPORT of the same header, in opt_param_mask_95_32.
+inline constexpr std::uint64_t kOptPar32UdpSport = 1 << 2;
 /// SQD_RTS_QP, and RTS2SQD_QP, of which no header of today has a layout.
 struct sqd2rts_qp_in : transition_in_without_ece<"sqd2rts_qp_in"> {};
 struct sqd2rts_qp_out : status_out<"sqd2rts_qp_out"> {};

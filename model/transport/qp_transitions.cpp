@@ -58,6 +58,14 @@ constexpr std::uint32_t optional_of(prm::QpServiceType service) {
   return service == prm::QpServiceType::UD ? prm::number(QpOptPar::Q_KEY) : 0;
 }
 
+/// Of opt_param_mask_95_32: _mlx5dv_modify_qp_udp_sport of rdma-core's mlx5.c names the UDP port of
+/// RC and UC in RTS. Datagrams have theirs in the WQE, and InfiniBand knows no such port.
+constexpr std::uint64_t optional_95_32(const Qp& qp, QpTransition transition, PortType type) {
+  const bool has_port =
+      transition == QpTransition::Rts2Rts && qp.has_peer() && type == PortType::Ethernet;
+  return has_port ? prm::kOptPar32UdpSport : 0;
+}
+
 [[nodiscard]] bool has(std::uint32_t mask, QpOptPar bit) { return (mask & prm::number(bit)) != 0; }
 
 /// Copies one field of the qpc.
@@ -123,6 +131,13 @@ void take_optional(Qp& qp, Context context, std::uint32_t mask) {
   if (has(mask, QpOptPar::RNR_TIMEOUT)) take<"min_rnr_nak">(qp, context);
   if (has(mask, QpOptPar::COUNTER_SET_ID)) take<"counter_set_id">(qp, context);
   if (has(mask, QpOptPar::Q_KEY)) take_q_key(qp, context);
+}
+
+/// Packets that are built from now on leave by the new port, those sent again too.
+void take_udp_sport(Qp& qp, Context context) {
+  take<"primary_address_path.udp_sport">(qp, context);
+  qp.path.udp_sport = static_cast<std::uint16_t>(context.get<"primary_address_path.udp_sport">());
+  qp.frame = FrameTemplate(qp.path);
 }
 
 Verdict rst_to_init(Qp& qp, Context context) {
@@ -305,7 +320,10 @@ Verdict apply_transition(Qp& qp, const QpModify& request, const PortSettings& po
   if (rule == kRules.end() || !request.context || qp.state != rule->from)
     return refuse(CommandStatus::BAD_QP_STATE_ERR, kWrongState);
   const std::uint32_t optional = rule->optional | optional_of(qp.service);
-  if ((request.opt_param_mask & ~optional) != 0) return bad_param(kBadOptPar);
+  const std::uint64_t optional_95 = optional_95_32(qp, request.transition, port.type);
+  if ((request.opt_param_mask & ~optional) != 0 ||
+      (request.opt_param_mask_95_32 & ~optional_95) != 0)
+    return bad_param(kBadOptPar);
   const Context context = *request.context;
   // Everything is checked before anything is taken: a refused command changes nothing.
   if (const Verdict v = check_optional(context, request.opt_param_mask); !v.ok()) return v;
@@ -316,6 +334,7 @@ Verdict apply_transition(Qp& qp, const QpModify& request, const PortSettings& po
   if (request.transition == QpTransition::Rtr2Rts) verdict = rtr_to_rts(qp, context);
   if (!verdict.ok()) return verdict;
   take_optional(qp, context, request.opt_param_mask);
+  if ((request.opt_param_mask_95_32 & prm::kOptPar32UdpSport) != 0) take_udp_sport(qp, context);
   qp.state = rule->to;
   return {};
 }

@@ -13,7 +13,8 @@
 //   RTR2RTS      RTR    next_send_psn, ack_timeout,             RRE RAE RWE RNR_TIMEOUT PM_STATE
 //                       retry_count, rnr_retry, log_sra_max,
 //                       log_ack_req_freq
-//   RTS2RTS      RTS                                            as RTR2RTS, COUNTER_SET_ID
+//   RTS2RTS      RTS                                            as RTR2RTS, COUNTER_SET_ID;
+//                                                               by the second mask UDP_SPORT
 //   RTS2SQD      RTS
 //   SQD_RTS      SQD                                            RRE RAE RWE RNR_TIMEOUT
 //   SQERR2RTS    SQER   rights; RC never comes to that state, UC and UD do

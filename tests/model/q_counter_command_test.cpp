@@ -158,5 +158,25 @@ TEST_F(QCounterCommands, Init2Init_TakesTheRightsItNames) {
   EXPECT_TRUE(driver_.run<prm::init2init_qp_out>(in).ok());
 }
 
+TEST_F(QCounterCommands, Rts2Rts_TakesTheUdpPortThatItsSecondMaskNames) {
+  ASSERT_EQ(queue_pair_with(0), CommandStatus::OK);
+  auto to_rtr = command<prm::init2rtr_qp_in>(Opcode::INIT2RTR_QP);
+  // Loopback needs no address.
+  to_rtr.put<"qpn">(qpn_).put<"qpc.mtu">(prm::QpcMtu::MTU_1024);
+  to_rtr.set<"qpc.primary_address_path.fl", 1>();
+  ASSERT_TRUE(driver_.run<prm::init2rtr_qp_out>(to_rtr).ok());
+  auto to_rts = command<prm::rtr2rts_qp_in>(Opcode::RTR2RTS_QP);
+  ASSERT_TRUE(driver_.run<prm::rtr2rts_qp_out>(to_rts.put<"qpn">(qpn_)).ok());
+  auto in = command<prm::rts2rts_qp_in>(Opcode::RTS2RTS_QP);
+  in.put<"qpn">(qpn_).put<"opt_param_mask_95_32">(prm::kOptPar32UdpSport);
+  in.set<"qpc.primary_address_path.udp_sport", 55555>();
+  ASSERT_TRUE(driver_.run<prm::rts2rts_qp_out>(in).ok());
+  auto query = command<prm::query_qp_in>(Opcode::QUERY_QP);
+  EXPECT_EQ(driver_.run<prm::query_qp_out>(query.put<"qpn">(qpn_))
+                .as<prm::query_qp_out>()
+                .get<"qpc.primary_address_path.udp_sport">(),
+            55555U);
+}
+
 }  // namespace
 }  // namespace portcullis::model::testing

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <tuple>
@@ -163,6 +164,30 @@ TEST_F(OptParam, LeavingSqd_DoesNotTakeTheAckTimeout) {
 
 TEST_F(OptParam, CounterSet_IsTakenAsLinuxSetsIt) {
   EXPECT_TRUE(rts2rts({}, prm::number(QpOptPar::COUNTER_SET_ID)).ok());
+}
+
+// ---- opt_param_mask_95_32 ----
+
+constexpr std::uint16_t kOtherPort = 55555;  // that of rdma-core's test_rc_modify_udp_sport
+
+TEST_F(OptParam, UdpPortWithItsBit_IsTakenAndNothingElse) {
+  const auto before = host.query(kQpn);
+  ASSERT_TRUE(host.change_udp_sport(kQpn, kOtherPort).ok());
+  auto after = host.query(kQpn);
+  EXPECT_EQ(after.get<"primary_address_path.udp_sport">(), kOtherPort);
+  after.put<"primary_address_path.udp_sport">(before.get<"primary_address_path.udp_sport">());
+  EXPECT_TRUE(std::ranges::equal(after.all(), before.all()));
+}
+
+TEST_F(OptParam, AnotherBitOfTheSecondMask_IsBadParamAndChangesNothing) {
+  prm::Buffer<prm::qpc> context;
+  context.put<"primary_address_path.udp_sport">(kOtherPort);
+  EXPECT_EQ(host.transport()
+                .modify_qp({QpTransition::Rts2Rts, kQpn, 0, prm::ConstView<prm::qpc>(context.all()),
+                            prm::kOptPar32UdpSport | 2})
+                .status,
+            CommandStatus::BAD_PARAM_ERR);
+  EXPECT_NE(host.query(kQpn).get<"primary_address_path.udp_sport">(), kOtherPort);
 }
 
 // ---- what CREATE_QP and the required attributes refuse ----

@@ -285,6 +285,13 @@ Verdict Host::modify(std::uint32_t qpn, QpTransition transition, std::uint32_t r
       {transition, qpn, opt_param_mask, prm::ConstView<prm::qpc>(qpc.all())});
 }
 
+Verdict Host::change_udp_sport(std::uint32_t qpn, std::uint16_t port) {
+  prm::Buffer<prm::qpc> qpc;
+  qpc.put<"primary_address_path.udp_sport">(port);
+  return transport_->modify_qp(
+      {QpTransition::Rts2Rts, qpn, 0, prm::ConstView<prm::qpc>(qpc.all()), prm::kOptPar32UdpSport});
+}
+
 void Host::connect(std::uint32_t qpn, std::uint32_t remote_qpn, const QpOptions& options) {
   must(create(qpn, options));
   must(modify(qpn, QpTransition::Rst2Init, remote_qpn, options));

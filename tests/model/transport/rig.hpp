@@ -149,6 +149,8 @@ class Host {
   Verdict create(std::uint32_t qpn, const QpOptions& options = {});
   Verdict modify(std::uint32_t qpn, QpTransition transition, std::uint32_t remote_qpn = 0,
                  const QpOptions& options = {}, std::uint32_t opt_param_mask = 0);
+  /// RTS2RTS, as mlx5dv_modify_qp_udp_sport gives it: nothing else is in its context.
+  Verdict change_udp_sport(std::uint32_t qpn, std::uint16_t port);
   /// Of an InfiniBand port, trained or not.
   void set_port_state(PortState state) {
     port_.state = state;

@@ -90,6 +90,7 @@ LATER = {"cmd_hca_cap shampo": ((186, 1), (683, 1)),
 # Fields that no header names, or only a later one; the layout says where they were read.
 UNNAMED = {"cmd_hca_cap": ["relaxed_ordering_read"],
            "wq": ["dbr_umem_id", "wq_umem_id", "wq_umem_offset"],
+           "rts2rts_qp_in": ["opt_param_mask_95_32"],
            "ib_port_info": ["cap_mask2", "link_speed_ext_active", "link_speed_ext_supported",
                             "link_speed_ext_enabled"]}
 
@@ -122,6 +123,7 @@ DEVX = {
                                     "cq_umem_id": "cq_umem_id"}),
     "create_mkey_in": ("CreateMkeyIn", {"mkey_umem_id": "mkey_umem_id",
                                         "mkey_umem_offset": "mkey_umem_offset"}),
+    "cmd_hca_cap": ("CmdHcaCap", {"rts2rts_qp_udp_sport": "rts2rts_udp_sport"}),
     "qpc": ("SwQpc", {"dbr_umem_id": "dbr_umem_id"}),
     "create_qp_in": ("CreateQpIn", {"wq_umem_offset": "e_mtt_pointer_or_wq_umem_offset",
                                     "wq_umem_id": "wq_umem_id"}),
