@@ -9,6 +9,7 @@
 #include "model/device_memory.hpp"
 #include "model/device_ticks.hpp"
 #include "model/ethernet/queue_tables.hpp"
+#include "model/ethernet/rate_limits.hpp"
 #include "model/ethernet/send_queues.hpp"
 #include "model/mkey.hpp"
 #include "model/multicast_groups.hpp"
@@ -42,14 +43,16 @@ void offer_frame_queues(prm::Buffer<prm::cmd_hca_cap>& c) {
   c.put<"log_max_rqt">(QueueTables::kLogMax).put<"log_max_rqt_size">(QueueTables::kLogMaxSize);
 }
 
-/// What a network interface is made of, and the priorities of its port. Those are a physical
-/// function's to set: mlx5e has them only where vport_group_manager and qos are said
-/// (mlx5e_dcbnl_build_netdev of mlx5/core/en_dcbnl.c).
+/// What a network interface is made of, the rates of its queues, and the priorities of its port.
+/// Those are a physical function's to set: mlx5e has them only where vport_group_manager and qos
+/// are said (mlx5e_dcbnl_build_netdev of mlx5/core/en_dcbnl.c). Rates virtual functions of cards
+/// have too, as a log of 15b3:101a with firmware 16.26.148 on linux-rdma shows.
 void offer_interface(bool virtual_function, prm::Buffer<prm::cmd_hca_cap>& c) {
   c.set<"eth_net_offloads", 1>().set<"pcam_reg", 1>().set<"qcam_reg", 1>();
   c.set<"max_tc", kPriorities>();
   c.set<"disable_local_lb_uc", 1>().set<"disable_local_lb_mc", 1>();
-  if (!virtual_function) c.set<"vport_group_manager", 1>().set<"qos", 1>().set<"ets", 1>();
+  c.set<"qos", 1>();
+  if (!virtual_function) c.set<"vport_group_manager", 1>().set<"ets", 1>();
 }
 
 /// What loads the card's firmware again, by way of a fast teardown: a physical function's.
@@ -161,6 +164,21 @@ prm::Buffer<prm::device_mem_cap> offered_device_memory() {
   return c;
 }
 
+/// Send queues have rates. That each process may have its own (packet_pacing_uid) and that bursts
+/// are bounded are hypotheses. Nothing is scheduled by a tree of elements: Linux offers that for
+/// queues (mlx5_qos_is_supported of mlx5/core/qos.c) since ConnectX-6 Dx, by which its commit
+/// 214baf22870c was measured, and no source says that a ConnectX-5 has it.
+prm::Buffer<prm::qos_cap> offered_qualities(bool offers) {
+  prm::Buffer<prm::qos_cap> c;
+  if (!offers) return c;
+  c.set<"packet_pacing", 1>().set<"packet_pacing_uid", 1>();
+  c.set<"packet_pacing_burst_bound", 1>().set<"packet_pacing_typical_size", 1>();
+  c.put<"packet_pacing_max_rate">(RateLimits::kMostKbps);
+  c.put<"packet_pacing_min_rate">(RateLimits::kLeastKbps);
+  c.put<"packet_pacing_rate_table_size">(RateLimits::kEntries);
+  return c;
+}
+
 /// One domain; a field that flow_key() fills can be compared.
 void offer_domain(const prm::View<prm::flow_table_prop_layout>& domain) {
   domain.set<"ft_support", 1>();
@@ -269,6 +287,7 @@ constexpr std::array<std::string_view, 3> kSets{"cmdif_checksum", "l3_type", "ro
 std::uint64_t within(std::string_view name, std::uint64_t ours, std::uint64_t told) {
   if (std::ranges::find(kTheModelsOwn, name) != kTheModelsOwn.end()) return ours;
   if (std::ranges::find(kSets, name) != kSets.end()) return ours & told;
+  if (name == "packet_pacing_min_rate") return std::max(ours, told);
   return std::min(ours, told);
 }
 
@@ -328,7 +347,8 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
       flow_tables_(offered_flow_tables(port_type, behaviours.no_bth_opcode)),
       ethernet_(offered_frames(behaviours.eth_offloads && port_type == PortType::Ethernet)),
       ipoib_(offered_frames(behaviours.eth_offloads && port_type == PortType::InfiniBand)),
-      device_memory_(offered_device_memory()) {
+      device_memory_(offered_device_memory()),
+      qualities_(offered_qualities(behaviours.eth_offloads && port_type == PortType::Ethernet)) {
   // No tags on InfiniBand.
   ipoib_.set<"vlan_cap", 0>().set<"wqe_vlan_insert", 0>();
   if (!virtual_function) offer_firmware_reset(general_max_);
@@ -356,6 +376,8 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
   narrow(profile, prm::CapType::DEV_MEM, prm::CapMode::GET_CUR, device_memory_);
   if (general_max_.get<"device_memory">() == 0 || device_memory_.get<"memic">() == 0)
     device_memory_ = {};
+  narrow(profile, prm::CapType::QOS, prm::CapMode::GET_CUR, qualities_);
+  if (general_max_.get<"qos">() == 0) qualities_ = {};
   general_start_ = general_max_;
   general_start_.set<"cmdif_checksum", 0>().set<"disable_link_up", 0>();
   general_start_.set<"pci_sync_for_fw_update_event", 0>();
@@ -400,8 +422,10 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
     std::ranges::copy(ipoib_.all(), capability.begin());
     return {};
   }
-  // All zero: no queue is paced or scheduled.
-  if (type == prm::CapType::QOS && general_.get<"qos">() != 0) return {};
+  if (type == prm::CapType::QOS && general_.get<"qos">() != 0) {
+    std::ranges::copy(qualities_.all(), capability.begin());
+    return {};
+  }
   // Who asks for it without looking at device_memory first ran on cards
   // (tests/test_mlx5_dm_ops.py of rdma-core).
   if (type == prm::CapType::DEV_MEM) {

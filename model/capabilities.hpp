@@ -17,6 +17,7 @@
 #include "prm/ethernet_cap.hpp"
 #include "prm/flow_cap.hpp"
 #include "prm/hca_cap.hpp"
+#include "prm/pacing_commands.hpp"
 #include "prm/view.hpp"
 #include "trace/device_profile.hpp"
 
@@ -78,6 +79,8 @@ class Capabilities {
   [[nodiscard]] const prm::Buffer<prm::device_mem_cap>& device_memory() const noexcept {
     return device_memory_;
   }
+  /// The page of type QOS; all zero where `qos` does not say that there is one.
+  [[nodiscard]] const prm::Buffer<prm::qos_cap>& qualities() const noexcept { return qualities_; }
   /// The general page (GET_CUR).
   [[nodiscard]] const prm::Buffer<prm::cmd_hca_cap>& in_force() const noexcept { return general_; }
 
@@ -95,6 +98,7 @@ class Capabilities {
   prm::Buffer<prm::per_protocol_networking_offload_caps> ethernet_;  // read only, as the next
   prm::Buffer<prm::per_protocol_networking_offload_caps> ipoib_;
   prm::Buffer<prm::device_mem_cap> device_memory_;  // read only
+  prm::Buffer<prm::qos_cap> qualities_;             // the same
   bool host_endian_atomics_ = false;
 };
 

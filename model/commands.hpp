@@ -17,6 +17,7 @@
 #include "prm/flow_commands.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/object_commands.hpp"
+#include "prm/pacing_commands.hpp"
 #include "prm/port_commands.hpp"
 #include "prm/qp_commands.hpp"
 #include "prm/receive_commands.hpp"
@@ -147,6 +148,7 @@ PORTCULLIS_MODEL_COMMAND(create_sq);
 PORTCULLIS_MODEL_COMMAND(modify_sq);
 PORTCULLIS_MODEL_COMMAND(destroy_sq);
 PORTCULLIS_MODEL_COMMAND(query_sq);
+PORTCULLIS_MODEL_COMMAND(set_pp_rate_limit);
 PORTCULLIS_MODEL_COMMAND(create_rqt);
 PORTCULLIS_MODEL_COMMAND(modify_rqt);
 PORTCULLIS_MODEL_COMMAND(destroy_rqt);

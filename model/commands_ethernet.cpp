@@ -12,6 +12,11 @@ using prm::CommandStatus;
 
 enum Refusal : std::uint32_t { kNoSuchPd = 0xe10001, kNoSuchCq, kNoSuchUar, kNoSuchUnderlay };
 
+/// Entries of the table of rates, the first of which stands for none.
+std::uint32_t rates_offered(const Core& core) {
+  return core.capabilities.qualities().get<"packet_pacing_rate_table_size">();
+}
+
 }  // namespace
 
 Verdict create_tis(Core& core, const Request<prm::create_tis_in, prm::create_tis_out>& request) {
@@ -57,6 +62,10 @@ Verdict create_sq(Core& core, const Request<prm::create_sq_in, prm::create_sq_ou
   if (!has_none && !core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
   if (!core.cqs.exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
   if (!core.uars.contains(uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
+  if (const Verdict verdict =
+          RateLimits::check(context.get<"packet_pacing_rate_limit_index">(), rates_offered(core));
+      !verdict.ok())
+    return verdict;
   std::uint32_t number = 0;
   const Verdict verdict = core.send_queues.create_sq(context, request.in_tail, number);
   if (!verdict.ok()) return verdict;
@@ -68,7 +77,19 @@ Verdict create_sq(Core& core, const Request<prm::create_sq_in, prm::create_sq_ou
 }
 
 Verdict modify_sq(Core& core, const Request<prm::modify_sq_in, prm::modify_sq_out>& request) {
+  if ((request.in.get<"modify_bitmask">() & prm::kModifySqRateLimit) != 0) {
+    const Verdict verdict = RateLimits::check(
+        request.in.get<"ctx.packet_pacing_rate_limit_index">(), rates_offered(core));
+    if (!verdict.ok()) return verdict;
+  }
   return core.send_queues.modify_sq(request.in);
+}
+
+Verdict set_pp_rate_limit(
+    Core& core, const Request<prm::set_pp_rate_limit_in, prm::set_pp_rate_limit_out>& request) {
+  const Verdict verdict = core.rates.set(request.in, rates_offered(core));
+  if (verdict.ok()) core.send_queues.rate_changed(request.in.get<"rate_limit_index">());
+  return verdict;
 }
 
 Verdict query_sq(Core& core, const Request<prm::query_sq_in, prm::query_sq_out>& request) {

@@ -92,7 +92,7 @@ Core::Core(Parts parts, const Options& options)
       receive_targets({&dma, &mkeys, &cqs, &scheduler, &counters.frames_dropped, &q_counters,
                        &umems, behaviours.dropless_rq_ms.value_or(0) * kNsPerMs}),
       send_queues({&dma, &mkeys, &cqs, &scheduler, &receive_targets.domains(), &port,
-                   &port_counters, &umems}),
+                   &port_counters, &umems, &rates}),
       shared_receives(dma, eqs, umems),
       uar_ids(kFirstUar, kEndUar),
       pd_ids(kFirstPd, 1u << Capabilities::kLogMaxPd),
@@ -243,6 +243,7 @@ void Core::drop_objects() {
   transport->reset();
   flows.clear();
   send_queues.clear();
+  rates.clear();
   receive_targets.clear();
   shared_receives.clear();
   groups.clear();

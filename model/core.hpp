@@ -150,6 +150,7 @@ class Core {
   FlowTables flows;
   ReceiveTargets receive_targets;
   PortCounters port_counters;
+  RateLimits rates;
   SendQueues send_queues;
   SharedReceives shared_receives;
   MulticastGroups groups;

@@ -234,6 +234,7 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(MODIFY_SQ, Initialised, modify_sq, kPlain),
     PORTCULLIS_MODEL_ENTRY(DESTROY_SQ, Initialised, destroy_sq, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_SQ, Initialised, query_sq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(SET_PP_RATE_LIMIT, Initialised, set_pp_rate_limit, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_RQT, Initialised, create_rqt, kHasList),
     PORTCULLIS_MODEL_ENTRY(MODIFY_RQT, Initialised, modify_rqt, kHasList),
     PORTCULLIS_MODEL_ENTRY(DESTROY_RQT, Initialised, destroy_rqt, kPlain),

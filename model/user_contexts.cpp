@@ -12,6 +12,7 @@
 #include "prm/ethernet_commands.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/opcodes.hpp"
+#include "prm/pacing_commands.hpp"
 #include "prm/qp_commands.hpp"
 #include "prm/receive_commands.hpp"
 #include "prm/shared_receive_commands.hpp"
@@ -33,7 +34,8 @@ enum Refusal : std::uint32_t {
   kNotItsOwn,
 };
 
-enum class Act : std::uint8_t { Creates, Uses, Destroys };
+/// What it takes was nobody's, and its number is the driver's to choose.
+enum class Act : std::uint8_t { Creates, Takes, Uses, Destroys };
 
 /// A number in a message, and what must stand elsewhere in it for the number to mean anything.
 struct Naming {
@@ -168,6 +170,16 @@ constexpr std::array kNamings{
     Naming{Opcode::CREATE_SQ, Act::Uses, Kind::Umem, at<prm::create_sq_in, "ctx.wq.dbr_umem_id">()},
     Naming{Opcode::CREATE_SQ, Act::Creates, Kind::Sq, at<prm::create_sq_out, "sqn">()},
     Naming{Opcode::MODIFY_SQ, Act::Uses, Kind::Sq, at<prm::modify_sq_in, "sqn">()},
+    Naming{Opcode::CREATE_SQ, Act::Uses, Kind::Rate,
+           at<prm::create_sq_in, "ctx.packet_pacing_rate_limit_index">()},
+    Naming{Opcode::MODIFY_SQ, Act::Uses, Kind::Rate,
+           at<prm::modify_sq_in, "ctx.packet_pacing_rate_limit_index">(),
+           at<prm::modify_sq_in, "modify_bitmask">(), prm::kModifySqRateLimit, /*is_mask=*/true},
+    Naming{Opcode::SET_PP_RATE_LIMIT, Act::Takes, Kind::Rate,
+           at<prm::set_pp_rate_limit_in, "rate_limit_index">()},
+    Naming{Opcode::SET_PP_RATE_LIMIT, Act::Destroys, Kind::Rate,
+           at<prm::set_pp_rate_limit_in, "rate_limit_index">(),
+           at<prm::set_pp_rate_limit_in, "ctx.rate_limit">(), 0},
     Naming{Opcode::QUERY_SQ, Act::Uses, Kind::Sq, at<prm::query_sq_in, "sqn">()},
     Naming{Opcode::DESTROY_SQ, Act::Destroys, Kind::Sq, at<prm::destroy_sq_in, "sqn">()},
     Naming{Opcode::CREATE_RQT, Act::Creates, Kind::Rqt, at<prm::create_rqt_out, "rqtn">()},
@@ -278,7 +290,8 @@ Verdict UserContexts::admit(const Command& command) const {
   if (is_kernels(head.uid)) return {};
   if (!uids_.contains(head.uid)) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchContext);
   for (const Naming& naming : kNamings) {
-    if (naming.opcode != head.opcode || naming.act == Act::Creates) continue;
+    if (naming.opcode != head.opcode || naming.act == Act::Creates || naming.act == Act::Takes)
+      continue;
     const std::uint32_t number = number_in(command, naming);
     if (number != 0 && !may_use(head.uid, {naming.kind, number}))
       return refuse(naming.kind == Kind::Mkey ? CommandStatus::BAD_PARAM_ERR  // see commands.hpp

@@ -39,6 +39,7 @@ class UserContexts {
     Rqt,
     Xrcd,
     SharedReceive,
+    Rate,
   };
 
   explicit UserContexts(std::uint32_t log_max_uctx) : ids_(1, 1U << log_max_uctx) {}

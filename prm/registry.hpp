@@ -28,6 +28,7 @@
 #include "prm/mad.hpp"
 #include "prm/management_registers.hpp"
 #include "prm/object_commands.hpp"
+#include "prm/pacing_commands.hpp"
 #include "prm/port_commands.hpp"
 #include "prm/port_registers.hpp"
 #include "prm/qp_commands.hpp"
@@ -219,6 +220,9 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<phys_layer_cntrs>,
     // ethernet_wqe.hpp
     layout_info<mlx5_wqe_eth_seg>, layout_info<mlx5_ethernet_cqe>,
+    // pacing_commands.hpp
+    layout_info<qos_cap>, layout_info<set_pp_rate_limit_context>,
+    layout_info<set_pp_rate_limit_in>, layout_info<set_pp_rate_limit_out>,
     // management_registers.hpp
     layout_info<mfrl_reg>, layout_info<mcam_reg>,
     // mad.hpp

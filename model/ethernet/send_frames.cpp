@@ -69,6 +69,43 @@ void SendQueues::wake(std::uint32_t number, Sq& sq) {
   deps_.scheduler->post(Task{&SendQueues::take_turn, this, number});
 }
 
+/// A limit of 0 where there is none.
+const RateLimit& SendQueues::limit_of(const Sq& sq) const {
+  static constexpr RateLimit kNone;
+  const std::uint32_t index = sq.context.get<"packet_pacing_rate_limit_index">();
+  return deps_.rates == nullptr ? kNone : deps_.rates->at(index);
+}
+
+/// Whether the frame has to stay here until come_due().
+bool SendQueues::waits(std::uint32_t number, Sq& sq, std::size_t frame_bytes) {
+  const std::uint64_t due_ns =
+      sq.pace.wait_until_ns(limit_of(sq), frame_bytes, deps_.scheduler->now_ns());
+  if (due_ns == 0) return false;
+  if (!sq.due)
+    sq.due = deps_.scheduler->schedule(due_ns, Task{&SendQueues::come_due, this, number});
+  return true;
+}
+
+void SendQueues::come_due(void* self, std::uint64_t number) {
+  auto& queues = *static_cast<SendQueues*>(self);
+  const auto found = queues.sqs_.find(static_cast<std::uint32_t>(number));
+  if (found == queues.sqs_.end()) return;
+  found->second.due.reset();
+  queues.wake(found->first, found->second);
+}
+
+void SendQueues::restart_pace(std::uint32_t number, Sq& sq) {
+  if (sq.due) deps_.scheduler->cancel(*sq.due);
+  sq.due.reset();
+  sq.pace.restart();
+  wake(number, sq);
+}
+
+void SendQueues::rate_changed(std::uint32_t index) {
+  for (auto& [number, sq] : sqs_)
+    if (sq.context.get<"packet_pacing_rate_limit_index">() == index) restart_pace(number, sq);
+}
+
 void SendQueues::take_turn(void* self, std::uint64_t number) {
   auto& queues = *static_cast<SendQueues*>(self);
   const auto found = queues.sqs_.find(static_cast<std::uint32_t>(number));
@@ -280,6 +317,8 @@ SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work
   if (length > kMaxFrameBytes || length > deps_.port->most_frame_bytes()) {
     deps_.counters->count_send_discard();
   } else {
+    const std::size_t padded = std::max(length, kLeastFrame);
+    if (waits(number, sq, padded)) return Step::NotDue;
     const std::span<std::byte> room = outlet_->next();
     if (room.empty()) return Step::NoRoom;
     // A tag goes in behind the addresses, so the frame is built that far to the right.
@@ -290,8 +329,8 @@ SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work
       std::memmove(room.data(), frame.data(), 2 * kMacBytes);
       prm::detail::store_dword(&room[2 * kMacBytes], *work.tag);
     }
-    const std::size_t padded = pad(room, length);
-    if (outlet_->is_paused(room.first(padded), priority_of_tis(sq))) return Step::NoRoom;
+    if (outlet_->is_paused(room.first(pad(room, length)), priority_of_tis(sq))) return Step::NoRoom;
+    sq.pace.spend(limit_of(sq), padded, deps_.scheduler->now_ns());
     launch(sq, room, padded);
   }
   return go_on(number, sq, part);

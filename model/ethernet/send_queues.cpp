@@ -39,8 +39,8 @@ bool asks_for_more(prm::ConstView<prm::sqc> c) {
   return c.get<"cd_master">() != 0 || c.get<"reg_umr">() != 0 || c.get<"allow_swp">() != 0 ||
          c.get<"hairpin">() != 0 || c.get<"hairpin_peer_rq">() != 0 ||
          c.get<"hairpin_peer_vhca">() != 0 || c.get<"ts_cqe_to_dest_cqn">() != 0 ||
-         c.get<"packet_pacing_rate_limit_index">() != 0 || c.get<"qos_queue_group_id">() != 0 ||
-         c.get<"tis_lst_sz">() > 1 || c.get<"wq.wq_type">() != prm::number(prm::WqType::CYCLIC) ||
+         c.get<"qos_queue_group_id">() != 0 || c.get<"tis_lst_sz">() > 1 ||
+         c.get<"wq.wq_type">() != prm::number(prm::WqType::CYCLIC) ||
          c.get<"wq.wq_signature">() != 0;
 }
 
@@ -123,20 +123,28 @@ Verdict SendQueues::create_sq(prm::ConstView<prm::sqc> context, std::span<const 
 }
 
 /// As of an RQ: RST2RDY, RDY2ERR, RST2ERR and any to RST (mlx5e_create_sq_rdy,
-/// mlx5e_health_sq_to_ready).
+/// mlx5e_health_sq_to_ready); and RDY to RDY, by which a rate changes (mlx5e_set_sq_maxrate). That
+/// the rate outlives RST is what mlx5e_health_sq_to_ready builds on, which names none.
 Verdict SendQueues::modify_sq(prm::ConstView<prm::modify_sq_in> in) {
   const auto found = sqs_.find(in.get<"sqn">());
   if (found == sqs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchSq);
   Sq& sq = found->second;
-  if (in.get<"modify_bitmask">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kModifyMask);
+  const std::uint64_t mask = in.get<"modify_bitmask">();
+  if ((mask & ~prm::kModifySqRateLimit) != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kModifyMask);
   const SqState from{static_cast<std::uint8_t>(in.get<"sq_state">())};
   const SqState to{static_cast<std::uint8_t>(in.get<"ctx.state">())};
   if (from != sq.state) return refuse(CommandStatus::BAD_RES_STATE_ERR, kState);
   const bool known = to == SqState::RST || (to == SqState::ERR && from != SqState::ERR) ||
-                     (to == SqState::RDY && from == SqState::RST);
+                     (to == SqState::RDY && from != SqState::ERR);
   if (!known) return refuse(CommandStatus::BAD_PARAM_ERR, kState);
   sq.state = to;
-  if (to == SqState::RDY)
+  if ((mask & prm::kModifySqRateLimit) != 0) {
+    sq.context.put<"packet_pacing_rate_limit_index">(
+        in.get<"ctx.packet_pacing_rate_limit_index">());
+    restart_pace(found->first, sq);
+  }
+  if (to == SqState::RDY && from == SqState::RST)
     sq.stale_record = deps_.dma->load_be32(sq.record + prm::record_byte(prm::kSndDbr));
   if (to == SqState::RST) {
     sq.cursor = sq.producer = 0;
@@ -163,6 +171,7 @@ Verdict SendQueues::destroy_sq(std::uint32_t number, Used& used) {
   used = found->second.used;
   if (found->second.tisn != 0) tis_references_.drop(found->second.tisn);
   if (deps_.umems != nullptr) deps_.umems->release(found->second.umems);
+  if (found->second.due) deps_.scheduler->cancel(*found->second.due);
   sqs_.erase(found);
   std::erase(waiting_, number);
   sq_ids_.give_back(number);

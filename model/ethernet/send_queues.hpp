@@ -19,6 +19,7 @@
 #include "model/ethernet/frame_outlet.hpp"
 #include "model/ethernet/offloads.hpp"
 #include "model/ethernet/port_counters.hpp"
+#include "model/ethernet/rate_limits.hpp"
 #include "model/id_table.hpp"
 #include "model/mkey.hpp"
 #include "model/port_settings.hpp"
@@ -48,7 +49,8 @@ class SendQueues {
     Domains* domains = nullptr;
     const PortSettings* port = nullptr;
     PortCounters* counters = nullptr;
-    UmemTable* umems = nullptr;  // null: no queue lies in one
+    UmemTable* umems = nullptr;         // null: no queue lies in one
+    const RateLimits* rates = nullptr;  // null: no queue has a limit
   };
   explicit SendQueues(const Deps& deps) noexcept : deps_(deps) {}
   SendQueues(const SendQueues&) = delete;
@@ -56,7 +58,7 @@ class SendQueues {
   /// Where frames go, before the first kick.
   void connect(FrameOutlet& outlet) noexcept { outlet_ = &outlet; }
 
-  // Commands: model/commands_ethernet.cpp has looked at PD, CQ and UAR.
+  // Commands: model/commands_ethernet.cpp has looked at PD, CQ, UAR and the index of a rate.
   Verdict create_tis(prm::ConstView<prm::tisc> context, std::uint32_t& number);
   Verdict modify_tis(prm::ConstView<prm::modify_tis_in> in);
   Verdict query_tis(std::uint32_t number, prm::View<prm::tisc> context) const;
@@ -74,6 +76,8 @@ class SendQueues {
   };
   Verdict destroy_sq(std::uint32_t number, Used& used);
 
+  /// An entry of the table of rates is another one.
+  void rate_changed(std::uint32_t index);
   void kick_uar(std::uint32_t uar);
   /// The port has room again.
   void room();
@@ -97,10 +101,12 @@ class SendQueues {
     std::optional<std::uint32_t> stale_record;  // what it said when the queue became ready
     Segment segment;                            // the next one of a large send
     bool has_turn = false;                      // a task is posted
+    QueuePace pace;
+    std::optional<TimerId> due;  // set: it waits for its pace
     prm::Buffer<prm::sqc> context;
   };
   /// What became of a queue's next WQE.
-  enum class Step : std::uint8_t { Done, Idle, NoRoom };
+  enum class Step : std::uint8_t { Done, Idle, NoRoom, NotDue };
   /// A WQE as far as Ethernet reads it.
   struct Work {
     std::uint8_t cs_flags = 0;
@@ -110,6 +116,10 @@ class SendQueues {
     std::uint32_t mss = 0;  // 0: no large send
   };
 
+  [[nodiscard]] const RateLimit& limit_of(const Sq& sq) const;
+  bool waits(std::uint32_t number, Sq& sq, std::size_t frame_bytes);
+  void restart_pace(std::uint32_t number, Sq& sq);
+  static void come_due(void* self, std::uint64_t number);
   [[nodiscard]] std::uint8_t priority_of_tis(const Sq& sq) const;
   [[nodiscard]] const Sq* find(std::uint32_t number) const noexcept;
   void wake(std::uint32_t number, Sq& sq);

@@ -5,23 +5,16 @@
 // test_root_tbl_drop_action (tests/test_mlx5_dr.py) without an operating system.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstring>
 #include <optional>
 #include <vector>
 
-#include "base/cells.hpp"
-#include "prm/doorbell.hpp"
-#include "prm/ethernet_commands.hpp"
-#include "prm/ethernet_wqe.hpp"
-#include "prm/object_commands.hpp"
 #include "prm/port_commands.hpp"
 #include "prm/receive_commands.hpp"
 #include "prm/wqe.hpp"
 #include "tests/model/ethernet_frames.hpp"
-#include "tests/model/event_queue.hpp"
 #include "tests/model/flow_commands.hpp"
 #include "tests/model/mini_driver.hpp"
+#include "tests/model/small_send_queue.hpp"
 
 namespace portcullis::model::testing {
 namespace {
@@ -30,60 +23,21 @@ using prm::FlowAction;
 using prm::FlowTableType;
 using prm::Opcode;
 
-constexpr std::size_t kRecordsAt = 0;  // the CQ's, then the SQ's
-constexpr std::size_t kSendRecordAt = 64;
-constexpr std::size_t kCqAt = 1 * kPageBytes;
-constexpr std::size_t kSqAt = 2 * kPageBytes;
-constexpr std::size_t kReceiveRecordAt = 128;
-constexpr std::size_t kRqAt = 3 * kPageBytes;
-constexpr std::size_t kReceivedAt = 4 * kPageBytes;
+constexpr std::size_t kReceiveRecordAt = 0;
+constexpr std::size_t kRqAt = 1 * kPageBytes;
+constexpr std::size_t kReceivedAt = 2 * kPageBytes;
 constexpr std::uint16_t kForbidden = 7;
 constexpr std::uint16_t kAllowed = 8;
-constexpr std::size_t kFrameBytes = 60;
-constexpr std::size_t kInlineAt = 16 + 14;  // control segment, Ethernet segment up to its header
-constexpr std::size_t kWqeBlock = 64;
-constexpr std::size_t kBlocks = 2;  // of a WQE that has its frame inline
 
 class Egress : public ::testing::Test {
  protected:
   Egress() {
     driver_.bring_up();
-    eq_.emplace(driver_, std::initializer_list<prm::EventType>{});
-    make_send_queue();
+    queue_.emplace(driver_);
     arrived_ = add_rule(FlowTableType::NIC_RX, {}, {});
     stopped_ = add_rule(FlowTableType::NIC_TX, {.udp_dport = 0xffff}, {.udp_dport = kForbidden});
   }
 
-  std::uint32_t create_cq() {
-    auto in = command<prm::create_cq_in>(Opcode::CREATE_CQ);
-    in.set<"cq_context.log_cq_size", 4>().put<"cq_context.uar_page">(eq_->uar());
-    in.put<"cq_context.c_eqn_or_apu_element">(eq_->eqn());
-    in.put<"cq_context.dbr_addr">(memory_.iova() + kRecordsAt);
-    const std::array<Iova, 1> pages{memory_.iova() + kCqAt};
-    return driver_.run<prm::create_cq_out>(in, pages).as<prm::create_cq_out>().get<"cqn">();
-  }
-  std::uint32_t create_tis() {
-    const Answer domain = driver_.run<prm::alloc_transport_domain_out>(
-        command<prm::alloc_transport_domain_in>(Opcode::ALLOC_TRANSPORT_DOMAIN));
-    auto in = command<prm::create_tis_in>(Opcode::CREATE_TIS);
-    in.put<"ctx.transport_domain">(
-        domain.as<prm::alloc_transport_domain_out>().get<"transport_domain">());
-    return driver_.run<prm::create_tis_out>(in).as<prm::create_tis_out>().get<"tisn">();
-  }
-  void make_send_queue() {
-    uar_ = driver_.alloc_uar();
-    auto in = command<prm::create_sq_in>(Opcode::CREATE_SQ);
-    cqn_ = create_cq();
-    in.put<"ctx.cqn">(cqn_).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC);
-    in.put<"ctx.wq.pd">(driver_.alloc_pd()).put<"ctx.wq.uar_page">(uar_);
-    in.put<"ctx.wq.dbr_addr">(memory_.iova() + kSendRecordAt).set<"ctx.wq.log_wq_stride", 6>();
-    in.set<"ctx.wq.log_wq_sz", 4>().set<"ctx.tis_lst_sz", 1>().put<"ctx.tis_num_0">(create_tis());
-    const std::array<Iova, 1> pages{memory_.iova() + kSqAt};
-    sqn_ = driver_.run<prm::create_sq_out>(in, pages).as<prm::create_sq_out>().get<"sqn">();
-    auto ready = command<prm::modify_sq_in>(Opcode::MODIFY_SQ);
-    ready.put<"sqn">(sqn_).put<"sq_state">(prm::SqState::RST).put<"ctx.state">(prm::SqState::RDY);
-    EXPECT_TRUE(driver_.run<prm::modify_sq_out>(ready).ok());
-  }
   /// A root table whose one entry drops and counts; the number of its counter.
   std::uint32_t add_rule(FlowTableType type, const Match& mask, const Match& value) {
     const Place place{type, driver_.run<prm::create_flow_table_out>(table_command(type, 0))
@@ -130,24 +84,8 @@ class Egress : public ::testing::Test {
     in.put<"nic_vport_context.disable_mc_local_lb">(multicast ? 0U : 1U);
     ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(in).ok());
   }
-  /// A frame to the port's own address or to a group, inline in its WQE.
   void send(std::uint16_t dport, bool to_group = false) {
-    auto frame = build_frame({.udp = true, .payload = kFrameBytes - 14 - 20 - 8, .dport = dport});
-    ASSERT_EQ(frame.size(), kFrameBytes);
-    if (to_group) frame[0] |= std::byte{1};
-    const auto wqe = memory_.bytes().subspan(kSqAt + posted_ % 16 * kWqeBlock, kBlocks * kWqeBlock);
-    const auto ctrl = prm::View<prm::mlx5_wqe_ctrl_seg>::at(wqe);
-    ctrl.put<"opmod_idx_opcode">(std::uint32_t{posted_} << 8 | prm::number(prm::WqeOpcode::SEND));
-    constexpr std::uint32_t kOctowords = (kInlineAt + kFrameBytes + 15) / 16;
-    ctrl.put<"qpn_ds">(sqn_ << 8 | kOctowords);
-    prm::View<prm::mlx5_wqe_eth_seg>::at(wqe, 16).put<"inline_hdr_sz">(
-        static_cast<std::uint16_t>(kFrameBytes));
-    std::memcpy(wqe.data() + kInlineAt, frame.data(), frame.size());
-    posted_ = static_cast<std::uint16_t>(posted_ + kBlocks);
-    cells::store_release<std::uint32_t>(memory_.bytes().data() + kSendRecordAt + 4,
-                                        cells::be32(posted_));
-    cells::store_release<std::uint64_t>(
-        driver_.device().bar.data() + prm::uar_offset(uar_) + prm::kBfOffset, 1);
+    queue_->post(dport, to_group);
     driver_.pass(kNsPerMs);
   }
   /// A TIR whose receive queue has one receive in memory, by the key that needs none.
@@ -160,7 +98,9 @@ class Egress : public ::testing::Test {
     segment.put<"lkey">(keys.as<prm::query_special_contexts_out>().get<"resd_lkey">());
     memory_.bytes()[kReceiveRecordAt + 3] = std::byte{1};
     auto rq = command<prm::create_rq_in>(Opcode::CREATE_RQ);
-    rq.put<"ctx.cqn">(cqn_).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC).set<"ctx.rlky", 1>();
+    rq.put<"ctx.cqn">(queue_->cqn())
+        .put<"ctx.wq.wq_type">(prm::WqType::CYCLIC)
+        .set<"ctx.rlky", 1>();
     rq.put<"ctx.wq.pd">(driver_.alloc_pd())
         .put<"ctx.wq.dbr_addr">(memory_.iova() + kReceiveRecordAt);
     rq.set<"ctx.wq.log_wq_stride", 4>();
@@ -178,12 +118,11 @@ class Egress : public ::testing::Test {
   [[nodiscard]] std::uint64_t sent() { return driver_.model().counters().frames_sent; }
 
   MiniDriver driver_{Options{.behaviours = {"eth-offloads"}}};
-  DmaBuffer memory_ = driver_.allocate(5 * kPageBytes);
-  std::optional<EventQueue> eq_;
-  std::uint32_t uar_ = 0, cqn_ = 0, sqn_ = 0, arrived_ = 0, stopped_ = 0;
+  DmaBuffer memory_ = driver_.allocate(3 * kPageBytes);
+  std::optional<SmallSendQueue> queue_;
+  std::uint32_t arrived_ = 0, stopped_ = 0;
   std::vector<Place> places_;
   std::vector<std::uint32_t> groups_;
-  std::uint16_t posted_ = 0;
 };
 
 TEST_F(Egress, FrameThatARuleDrops_LeavesNeitherByTheWireNorByLoopback) {
@@ -219,7 +158,7 @@ TEST_F(Egress, FrameThatARuleWraps_ComesBackInItsTunnel) {
   send(kForbidden);
   EXPECT_EQ(sent(), 1U);
   EXPECT_EQ(packets(in_tunnel), 1U);
-  EXPECT_EQ(octets(in_tunnel), header.size() + kFrameBytes);
+  EXPECT_EQ(octets(in_tunnel), header.size() + SmallSendQueue::kFrameBytes);
 }
 
 TEST_F(Egress, FrameThatARuleOfWhatComesChanges_IsReceivedSo) {

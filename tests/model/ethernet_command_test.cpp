@@ -379,18 +379,15 @@ TEST_F(EthernetCommands, PrioritiesOfThePort_AreOfferedToAPhysicalFunctionWithOf
   EXPECT_EQ(asked(plain, set) + asked(plain, lists), 0U);
   MiniDriver virtual_function{Options{.behaviours = {"eth-offloads"}, .virtual_function = true}};
   virtual_function.bring_up();
-  EXPECT_EQ(asked(virtual_function, set), 0U);
+  EXPECT_EQ(asked(virtual_function, set), 1U);  // qos, for the rates of its queues
   EXPECT_EQ(asked(virtual_function, lists), 2U);
 }
 
 /// mlx5_query_hca_caps of fw.c asks for that page where qos is said, and fails without it.
-TEST_F(EthernetCommands, PageOfQualities_OffersNone) {
+TEST_F(EthernetCommands, PageOfQualities_IsThereWhereItIsSaid) {
   auto in = command<prm::query_hca_cap_in>(Opcode::QUERY_HCA_CAP);
   in.put<"op_mod">(prm::cap_op_mod(prm::CapType::QOS, prm::CapMode::GET_CUR));
-  const Answer answer = driver_.run<prm::query_hca_cap_out>(in);
-  ASSERT_TRUE(answer.ok());
-  const auto page = answer.as<prm::query_hca_cap_out>().bytes<"capability">();
-  EXPECT_EQ(std::ranges::count(page, std::byte{0}), std::ssize(page));
+  EXPECT_TRUE(driver_.run<prm::query_hca_cap_out>(in).ok());
   MiniDriver plain;
   plain.bring_up();
   EXPECT_EQ(plain.run<prm::query_hca_cap_out>(in).status, CommandStatus::BAD_PARAM_ERR);

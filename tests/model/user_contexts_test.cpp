@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "prm/ethernet_commands.hpp"
+#include "prm/pacing_commands.hpp"
 #include "prm/shared_receive_commands.hpp"
 #include "prm/user_context_commands.hpp"
 #include "tests/model/event_queue.hpp"
@@ -157,8 +159,19 @@ class UserContexts : public ::testing::Test {
     auto in = command<prm::destroy_cq_in>(Opcode::DESTROY_CQ);
     return driver_.run<prm::destroy_cq_out>(by(uid, in.put<"cqn">(cqn)));
   }
+  Answer set_rate(std::uint32_t uid, std::uint32_t index, std::uint32_t kbps) {
+    auto in = command<prm::set_pp_rate_limit_in>(Opcode::SET_PP_RATE_LIMIT);
+    in.put<"rate_limit_index">(index).put<"ctx.rate_limit">(kbps);
+    return driver_.run<prm::set_pp_rate_limit_out>(by(uid, in));
+  }
+  /// A send queue of nothing else that there is: past the rate it is refused for its PD.
+  Answer create_sq(std::uint32_t uid, std::uint32_t rate_index) {
+    auto in = command<prm::create_sq_in>(Opcode::CREATE_SQ);
+    in.put<"ctx.packet_pacing_rate_limit_index">(rate_index);
+    return driver_.run<prm::create_sq_out>(by(uid, in));
+  }
 
-  MiniDriver driver_;
+  MiniDriver driver_{Options{.behaviours = {"eth-offloads"}}};
   DmaBuffer memory_ = driver_.allocate(4 * kPageBytes);
   DmaBuffer eq_memory_ = driver_.allocate(kPageBytes);
 };
@@ -308,6 +321,29 @@ TEST_F(UserContexts, CompletionQueueOnAnEventQueueThatIsNotShared_IsRefused) {
 TEST_F(UserContexts, SharedObject_HoldsNoContext) {
   const std::uint32_t uid = context();
   event_queue(prm::kSharedResourceUid);
+  EXPECT_TRUE(destroy_context(uid).ok());
+}
+
+/// As mlx5_ib's packet pacing objects: an entry of their own (a dedicated index), or a shared one.
+TEST_F(UserContexts, RateOfAnother_IsNotThere) {
+  const std::uint32_t uid = context();
+  ASSERT_TRUE(set_rate(context(), 2, 100).ok());
+  EXPECT_NE(create_sq(uid, 2).syndrome, create_sq(uid, 0).syndrome);
+}
+
+TEST_F(UserContexts, RateOfItsOwnAndASharedOne_AreThere) {
+  const std::uint32_t uid = context();
+  ASSERT_TRUE(set_rate(uid, 1, 100).ok());
+  ASSERT_TRUE(set_rate(prm::kSharedResourceUid, 3, 100).ok());
+  EXPECT_EQ(create_sq(uid, 1).syndrome, create_sq(uid, 0).syndrome);
+  EXPECT_EQ(create_sq(uid, 3).syndrome, create_sq(uid, 0).syndrome);
+}
+
+TEST_F(UserContexts, ContextWithARate_IsDestroyedOnceTheRateIsFreed) {
+  const std::uint32_t uid = context();
+  ASSERT_TRUE(set_rate(uid, 1, 100).ok());
+  EXPECT_EQ(destroy_context(uid).status, CommandStatus::BAD_RES_STATE_ERR);
+  ASSERT_TRUE(set_rate(uid, 1, 0).ok());
   EXPECT_TRUE(destroy_context(uid).ok());
 }
 
