@@ -6,6 +6,7 @@
 #include <bit>
 #include <string_view>
 
+#include "model/cqe_session.hpp"
 #include "model/device_memory.hpp"
 #include "model/device_ticks.hpp"
 #include "model/ethernet/queue_tables.hpp"
@@ -80,6 +81,11 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.set<"num_ports", 1>().set<"disable_link_up", 1>();
   c.set<"cqe_version", 1>().set<"compact_address_vector", 1>();
   c.set<"cq_moderation", 1>().set<"cq_period_start_from_cqe", 1>().set<"cq_resize", 1>();
+  // Checksums with a stride index "for ConnectX-5 and above": Linux commit b7cf0806e878.
+  c.set<"cqe_compression", 1>().set<"cqe_compression_128", 1>();
+  c.set<"mini_cqe_resp_stride_index", 1>();
+  c.put<"cqe_compression_timeout">(CqeSession::kTimeoutUs);
+  c.put<"cqe_compression_max_num">(CqeSession::kMost);
   c.set<"cqe_128_always", 1>();  // DPDK's rxq_cqe_pad_en named ConnectX-5 as a card that has it
   c.set<"cq_oi", 1>().set<"rc", 1>().set<"uc", 1>().set<"ud", 1>().set<"apm", 0>();
   c.set<"block_lb_mc", 1>().put<"log_max_mcg">(MulticastGroups::kLogMax);

@@ -146,9 +146,8 @@ Verdict query_eq(Core& core, const Request<prm::query_eq_in, prm::query_eq_out>&
 
 Verdict create_cq(Core& core, const Request<prm::create_cq_in, prm::create_cq_out>& request) {
   const auto context = prm::ConstView<prm::cqc>::at(request.in.bytes<"cq_context">());
-  // What the capabilities do not offer: APU. Compression is not offered either, but DPDK's driver
-  // asks for it without a look (cqe_comp_en in net/mlx5/mlx5_devx.c), and a device that may
-  // compress need not.
+  // What the capabilities do not offer: APU. Of compression a layout that is not offered is no
+  // reason: a device that may compress need not.
   if (context.get<"apu_cq">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   const std::uint32_t uar = context.get<"uar_page">();
   const std::uint32_t eqn = context.get<"c_eqn_or_apu_element">();

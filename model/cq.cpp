@@ -80,6 +80,19 @@ std::array<std::byte, 2 * prm::kCqeBytes> padded(std::span<const std::byte> entr
   return all;
 }
 
+/// The format of mini entries that the context asks for; nothing for a queue that does not, for a
+/// format or a layout of newer cards, or where every entry would be the first.
+std::optional<prm::MiniCqeFormat> compression(prm::ConstView<prm::cqc> context) noexcept {
+  const auto format =
+      prm::MiniCqeFormat{static_cast<std::uint8_t>(context.get<"mini_cqe_res_format">())};
+  const bool is_known = format == prm::MiniCqeFormat::HASH || format == prm::MiniCqeFormat::CSUM ||
+                        format == prm::MiniCqeFormat::CSUM_STRIDX;
+  if (context.get<"cqe_comp_en">() == 0 || context.get<"cqe_compression_layout">() != 0 ||
+      context.get<"cc">() != 0 || !is_known)
+    return std::nullopt;
+  return format;
+}
+
 bool is_error(const Completion& c) noexcept {
   return c.opcode == prm::CqeOpcode::REQ_ERR || c.opcode == prm::CqeOpcode::RESP_ERR;
 }
@@ -144,6 +157,8 @@ Verdict CqTable::create(prm::ConstView<prm::cqc> context, QueuePages queue, Iova
   cq.period_from_cqe =
       context.get<"cq_period_mode">() == prm::number(prm::CqPeriodMode::START_FROM_CQE);
   std::ranges::copy(context.all(), cq.context.all().begin());
+  if (const auto format = compression(context); format)
+    cq.gathered = std::make_unique<CqeSession>(*format);
   moderate(cq, context);
   cq.live = true;
   live_numbers_.push_back(cqn);
@@ -153,6 +168,7 @@ Verdict CqTable::create(prm::ConstView<prm::cqc> context, QueuePages queue, Iova
 Verdict CqTable::destroy(std::uint32_t cqn) {
   if (!exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
   if (cqs_[cqn].wait) scheduler_->cancel(*cqs_[cqn].wait);
+  if (cqs_[cqn].gathered != nullptr) scheduler_->cancel(cqs_[cqn].gathered->timeout);
   cqs_[cqn] = Cq{};
   ids_.give_back(cqn);
   std::erase(live_numbers_, cqn);
@@ -169,9 +185,10 @@ void CqTable::read_consumer(Cq& cq) noexcept {
 /// The record is read only when the queue looks full: one load a round, not one a CQE.
 bool CqTable::has_room(Cq& cq) noexcept {
   const std::uint64_t size = std::uint64_t{1} << cq.log_size;
-  if (cq.ignore_overrun || cq.producer - cq.consumer < size) return true;
+  const std::uint64_t next = cq.producer + (cq.gathered != nullptr ? cq.gathered->size() : 0);
+  if (cq.ignore_overrun || next - cq.consumer < size) return true;
   read_consumer(cq);
-  return cq.producer - cq.consumer < size;
+  return next - cq.consumer < size;
 }
 
 bool CqTable::fail(std::uint32_t cqn, Cq& cq, std::uint8_t syndrome) {
@@ -181,19 +198,21 @@ bool CqTable::fail(std::uint32_t cqn, Cq& cq, std::uint8_t syndrome) {
   return false;
 }
 
-/// False when its page cannot be written.
-bool CqTable::write(Cq& cq, const Completion& completion, std::uint64_t now_ns) {
-  const bool owner = (cq.producer >> cq.log_size & 1) != 0;
+/// False when its page cannot be written. `number` counts from the queue's beginning, as producer.
+bool CqTable::publish(Cq& cq, std::uint64_t number, std::span<const std::byte> entry) {
   const std::uint64_t index =
-      cq.is_collapsed ? 0 : cq.producer & ((std::uint64_t{1} << cq.log_size) - 1);
+      cq.is_collapsed ? 0 : number & ((std::uint64_t{1} << cq.log_size) - 1);
   // A CQE64 stands in the upper half of a 128-byte entry (get_sw_cqe of mlx5_ib/cq.c).
   const std::uint64_t offset = ((index + 1) << cq.log_stride) - prm::kCqeBytes;
-  const auto publish = [&](std::span<const std::byte> entry) {
-    return cq.is_padded ? dma_->publish(cq.pages.at(offset - prm::kCqeBytes), padded(entry))
-                        : dma_->publish(cq.pages.at(offset), entry);
-  };
-  const bool written = is_error(completion) ? publish(encode_error(completion, owner).all())
-                                            : publish(encode(completion, owner, now_ns).all());
+  return cq.is_padded ? dma_->publish(cq.pages.at(offset - prm::kCqeBytes), padded(entry))
+                      : dma_->publish(cq.pages.at(offset), entry);
+}
+
+bool CqTable::write(Cq& cq, const Completion& completion, std::uint64_t now_ns) {
+  const bool owner = (cq.producer >> cq.log_size & 1) != 0;
+  const bool written = is_error(completion)
+                           ? publish(cq, cq.producer, encode_error(completion, owner).all())
+                           : publish(cq, cq.producer, encode(completion, owner, now_ns).all());
   if (written) ++cq.producer;
   return written;
 }
@@ -202,13 +221,57 @@ bool CqTable::complete(std::uint32_t cqn, const Completion& completion, std::uin
   if (!exists(cqn)) return false;
   Cq& cq = cqs_[cqn];
   if (cq.failed) return false;
-  if (!has_room(cq)) return fail(cqn, cq, kOverrun);
-  if (cq.period_from_cqe && cq.producer == cq.told) cq.period_start_ns = scheduler_->now_ns();
+  if (!has_room(cq)) return write_gathered(cqn, cq) && fail(cqn, cq, kOverrun);
+  if (cq.period_from_cqe && cq.producer == cq.told && (!cq.gathered || cq.gathered->size() == 0))
+    cq.period_start_ns = scheduler_->now_ns();
+  if (cq.gathered != nullptr && CqeSession::gathers(completion.opcode))
+    return gather(cqn, cq, completion, now_ns);
+  if (!write_gathered(cqn, cq)) return false;
   if (!write(cq, completion, now_ns)) return fail(cqn, cq, kAccessViolation);
-  const bool solicited = completion.solicited || is_error(completion);
+  tell(cqn, cq, completion.solicited || is_error(completion));
+  return true;
+}
+
+/// The first of a block waits for more.
+bool CqTable::gather(std::uint32_t cqn, Cq& cq, const Completion& completion,
+                     std::uint64_t now_ns) {
+  const prm::Buffer<prm::mlx5_cqe64> entry = encode(completion, false, now_ns);
+  if (!cq.gathered->takes(entry) && !write_gathered(cqn, cq)) return false;
+  cq.gathered->add(entry);
+  if (cq.gathered->size() > 1) return true;
+  const std::uint64_t due = scheduler_->now_ns() + CqeSession::kTimeoutUs * kNsPerUs;
+  cq.gathered->timeout = scheduler_->schedule(
+      due, {[](void* context, std::uint64_t number) {
+              auto& self = *static_cast<CqTable*>(context);
+              const auto waited = static_cast<std::uint32_t>(number);
+              static_cast<void>(self.write_gathered(waited, self.cqs_[waited]));
+            },
+            this, cqn});
+  return true;
+}
+
+/// The title comes last: it makes the entries the driver's. False when a page cannot be written.
+bool CqTable::write_gathered(std::uint32_t cqn, Cq& cq) {
+  if (cq.gathered == nullptr || cq.gathered->size() == 0) return true;
+  const CqeSession& block = *cq.gathered;
+  scheduler_->cancel(block.timeout);
+  bool written = true;
+  for (std::size_t i = 0; i < block.arrays(); ++i)
+    written = written && publish(cq, cq.producer + CqeSession::slot_of_array(i), block.array(i));
+  const auto first = block.first((cq.producer >> cq.log_size & 1) != 0);
+  written = written && publish(cq, cq.producer, first.all());
+  const bool solicited = prm::cqe_solicited(first.get<"op_own">());
+  const std::size_t count = block.size();
+  cq.gathered->clear();
+  if (!written) return fail(cqn, cq, kAccessViolation);
+  cq.producer += count;
+  tell(cqn, cq, solicited);
+  return true;
+}
+
+void CqTable::tell(std::uint32_t cqn, Cq& cq, bool solicited) {
   if (solicited) cq.last_solicited = cq.producer;
   if (cq.armed && (solicited || !cq.armed_solicited)) notify(cqn, cq);
-  return true;
 }
 
 void CqTable::notify(std::uint32_t cqn, Cq& cq) {
@@ -269,6 +332,7 @@ Verdict CqTable::resize(std::uint32_t cqn, prm::ConstView<prm::cqc> context, Que
   if (log_stride(context) != cq.log_stride)
     return refuse(CommandStatus::BAD_PARAM_ERR, kOtherStride);
   const std::uint32_t log_size = context.get<"log_cq_size">();
+  if (!write_gathered(cqn, cq)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kFailed);
   read_consumer(cq);
   if (!cq.ignore_overrun && (cq.producer - cq.consumer > std::uint64_t{1} << log_size))
     return refuse(CommandStatus::BAD_SIZE_OUTS_CQES_ERR, kTooManyOutstanding);
@@ -325,8 +389,10 @@ void CqTable::read_arm_record(std::uint32_t cqn, Cq& cq) {
 }
 
 void CqTable::clear() noexcept {
-  for (const std::uint32_t cqn : live_numbers_)
+  for (const std::uint32_t cqn : live_numbers_) {
     if (cqs_[cqn].wait) scheduler_->cancel(*cqs_[cqn].wait);
+    if (cqs_[cqn].gathered != nullptr) scheduler_->cancel(cqs_[cqn].gathered->timeout);
+  }
   cqs_.clear();
   live_numbers_.clear();
   ids_.clear();

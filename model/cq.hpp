@@ -5,15 +5,18 @@
 // and its sequence number; events that wait for more completions or for time to pass
 // (mlx5_core_modify_cq_moderation); a buffer that is replaced (mlx5_ib_resize_cq). A queue that is
 // collapsed (cqc.cc) has every CQE in its first entry, and is counted in as any other: DPDK calls
-// it use_first_only, create_cq of Snabb's connectx.lua has one of a single entry for each SQ.
+// it use_first_only, create_cq of Snabb's connectx.lua has one of a single entry for each SQ. One
+// that compresses (cqc.cqe_comp_en) gathers completions first, see CqeSession.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "model/cqe_session.hpp"
 #include "model/dma.hpp"
 #include "model/eq.hpp"
 #include "model/id_table.hpp"
@@ -54,8 +57,9 @@ class CqTable {
   static constexpr std::uint32_t kPadded = 2;
   CqTable(Dma& dma, EqTable& eqs, Scheduler& scheduler, std::uint32_t log_max_cq);
 
-  /// Writes one CQE64. False when the CQ is in error, does not exist or overran with this entry:
-  /// CQ_ERROR has been raised, and the caller takes its QP to error. `now_ns` is the timestamp.
+  /// Writes one CQE64, or gathers it. False when the CQ is in error, does not exist or overran with
+  /// this entry: CQ_ERROR has been raised, and the caller takes its QP to error. `now_ns` is the
+  /// timestamp.
   bool complete(std::uint32_t cqn, const Completion& completion, std::uint64_t now_ns);
 
   // Commands and doorbells.
@@ -117,12 +121,17 @@ class CqTable {
     // last_notified_index and last_solicit_index (mlx5_ifc_cqc_bits).
     std::uint64_t told = 0;
     std::uint64_t last_solicited = 0;
-    std::uint64_t period_start_ns = 0;  // of the last event, or of the first completion since
-    std::optional<TimerId> wait;        // an event waits
-    prm::Buffer<prm::cqc> context;      // as created, for QUERY_CQ
+    std::uint64_t period_start_ns = 0;     // of the last event, or of the first completion since
+    std::optional<TimerId> wait;           // an event waits
+    std::unique_ptr<CqeSession> gathered;  // null: the queue compresses nothing
+    prm::Buffer<prm::cqc> context;         // as created, for QUERY_CQ
   };
   void read_consumer(Cq& cq) noexcept;
+  bool publish(Cq& cq, std::uint64_t number, std::span<const std::byte> entry);
   bool write(Cq& cq, const Completion& completion, std::uint64_t now_ns);
+  bool gather(std::uint32_t cqn, Cq& cq, const Completion& completion, std::uint64_t now_ns);
+  bool write_gathered(std::uint32_t cqn, Cq& cq);
+  void tell(std::uint32_t cqn, Cq& cq, bool solicited);
   bool has_room(Cq& cq) noexcept;
   void moderate(Cq& cq, prm::ConstView<prm::cqc> context);
   void raise(std::uint32_t cqn, Cq& cq);

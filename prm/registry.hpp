@@ -27,6 +27,7 @@
 #include "prm/layout.hpp"
 #include "prm/mad.hpp"
 #include "prm/management_registers.hpp"
+#include "prm/mini_cqe.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/pacing_commands.hpp"
 #include "prm/port_commands.hpp"
@@ -223,6 +224,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     // pacing_commands.hpp
     layout_info<qos_cap>, layout_info<set_pp_rate_limit_context>,
     layout_info<set_pp_rate_limit_in>, layout_info<set_pp_rate_limit_out>,
+    // mini_cqe.hpp
+    layout_info<mlx5_mini_cqe8>,
     // management_registers.hpp
     layout_info<mfrl_reg>, layout_info<mcam_reg>,
     // mad.hpp

@@ -40,6 +40,7 @@ STRUCTS = {
     "mlx5_wqe_mkey_context_seg": [("mlx5dv.h", "mlx5_wqe_mkey_context_seg")],
     "mlx5_wqe_eth_seg": [("qp.h", "mlx5_wqe_eth_seg")],
     "mlx5_ethernet_cqe": [("device.h", "mlx5_cqe64")],
+    "mlx5_mini_cqe8": [("device.h", "mlx5_mini_cqe8")],
     "mlx5_klm": [("qp.h", "mlx5_klm")],
     "mlx5_stride_block_ctrl_seg": [("qp.h", "mlx5_stride_block_ctrl_seg")],
     "mlx5_stride_block_entry": [("qp.h", "mlx5_stride_block_entry")],
