@@ -76,6 +76,18 @@ streams() {
 }
 iperf_listens() { in_ns two ss -ltn | grep -q :5201; }
 
+# rate MBIT: of each send queue of one; 0 is none.
+rate() {
+  in_ns one sh -c "for queue in /sys/class/net/hca/queues/tx-*; do
+                     echo $1 >\$queue/tx_maxrate || exit 1; done"
+}
+
+# compress WORD: completions of what comes, at both ends.
+compress() {
+  in_ns one ethtool --set-priv-flags hca rx_cqe_compress "$1" &&
+    in_ns two ethtool --set-priv-flags hca rx_cqe_compress "$1"
+}
+
 # count_frames WHEN: what both have counted by then.
 count_frames() {
   in_ns one ethtool -S hca >"/host/results/ethtool_one_$1.txt"
@@ -109,6 +121,17 @@ check "tags by the device again" tag_by_device on
 count_frames before
 check "TCP" streams one_two
 check "TCP, the other way" streams two_one -R
+check "8 Mbit/s for each send queue" rate 8
+check "TCP at that rate" streams paced
+check "no rate" rate 0
+check "a ping after that" pings one 192.0.2.2
+check "compressed completions" compress on
+check "ping with them" pings one 192.0.2.2
+check "TCP with them" streams compressed
+check "TCP with them, the other way" streams compressed_back -R
+count_frames compressed
+check "whole completions" compress off
+check "a ping after those" pings two 192.0.2.1
 bdf=$(hca 0)
 check "the driver's own counters" in_ns one ethtool -S hca
 count_frames after
