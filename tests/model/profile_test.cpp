@@ -10,6 +10,7 @@
 #include "model/behaviours.hpp"
 #include "model/capabilities.hpp"
 #include "prm/hca_cap.hpp"
+#include "prm/pacing_commands.hpp"
 #include "tests/model/mini_driver.hpp"
 
 namespace portcullis::model::testing {
@@ -96,6 +97,34 @@ TEST(Profile, Capabilities_AreWhatBothCanDo) {
   EXPECT_EQ(offered.get<"xrc">(), 0u);
   EXPECT_EQ(offered.get<"dct">(), 0u);  // the model has none
   EXPECT_EQ(offered.get<"port_type">(), prm::number(prm::PortType::ETH));
+}
+
+/// The least rate is the only number of a page of which the larger one is what both can do.
+TEST(Profile, Rates_AreThoseOfBoth) {
+  trace::DeviceProfile profile = some_device();
+  prm::Buffer<prm::qos_cap> page;
+  page.set<"packet_pacing", 1>().set<"packet_pacing_min_rate", 1000>();
+  page.set<"packet_pacing_max_rate", 5000>().set<"packet_pacing_rate_table_size", 16>();
+  profile.capabilities = {{.op_mod = prm::cap_op_mod(prm::CapType::QOS, prm::CapMode::GET_CUR),
+                           .page = {page.all().begin(), page.all().end()}}};
+  Options options = as(profile);
+  Behaviours behaviours;
+  behaviours.eth_offloads = true;
+  const Capabilities capabilities(false, PortType::Ethernet, behaviours, options.profile.get());
+  EXPECT_EQ(capabilities.qualities().get<"packet_pacing_min_rate">(), 1000U);
+  EXPECT_EQ(capabilities.qualities().get<"packet_pacing_max_rate">(), 5000U);
+  EXPECT_EQ(capabilities.qualities().get<"packet_pacing_rate_table_size">(), 16U);
+}
+
+TEST(Profile, DeviceWithoutThePageOfQualities_HasNoRates) {
+  trace::DeviceProfile profile = some_device();
+  const prm::Buffer<prm::cmd_hca_cap> page;
+  profile.capabilities = {{.op_mod = 0, .page = {page.all().begin(), page.all().end()}}};
+  Options options = as(profile);
+  Behaviours behaviours;
+  behaviours.eth_offloads = true;
+  const Capabilities capabilities(false, PortType::Ethernet, behaviours, options.profile.get());
+  EXPECT_EQ(capabilities.qualities().get<"packet_pacing_rate_table_size">(), 0U);
 }
 
 TEST(Profile, OfItsOwn_ChangesNoCapability) {
