@@ -8,6 +8,7 @@ from pathlib import Path
 import rdma_log
 from scenario import Scenario
 from scenarios import netdev
+from scenarios.nic_tx import GOOD, fields
 
 BURST = 32  # of testpmd, from each port
 LEAST_ROUNDS = 10  # in six seconds; an emulated machine alone has a thousand
@@ -15,10 +16,26 @@ LEAST_ROUNDS = 10  # in six seconds; an emulated machine alone has a thousand
 
 def judge(build: Path, results: Path) -> list[str]:
     wrong = rdma_log.judge(build, results)
-    for name in ("testpmd", "again", "egress"):
+    for name in ("testpmd", "again", "egress", "changes"):
         said = (results / f"{name}.txt").read_text(encoding="utf-8", errors="replace")
         wrong += [f"{name}: {line}" for line in wrong_counts(said)]
-    return wrong + [f"egress: {line}" for line in wrong_rule(said)]
+    egress = (results / "egress.txt").read_text(encoding="utf-8", errors="replace")
+    return wrong + [f"egress: {line}" for line in wrong_rule(egress)] \
+        + [f"changes: {line}" for line in wrong_changes(results / "one.pcap")]
+
+
+def wrong_changes(wire: Path) -> list[str]:
+    """Every frame on the wire is right in what its rule wrote, outermost first."""
+    wrapped = fields(wire, "vxlan.vni == 7", "ip.src", "ip.checksum.status")
+    odd = [line for line in wrapped
+           if set(line[0].split(",")[:-1]) != {"192.0.2.7"} or set(line[1].split(",")) != {GOOD}]
+    wrong = [] if len(wrapped) >= LEAST_ROUNDS * BURST and not odd else \
+        [f"of {len(wrapped)} frames in VXLAN some are {odd[:2]}"]
+    changed = fields(wire, "ip.src == 192.0.2.9", "udp.dstport", "ip.checksum.status", "ip.ttl")
+    odd = [line for line in changed if line[:2] != ["99", GOOD]]
+    hops = {line[2] for line in changed}
+    return wrong if len(hops) >= LEAST_ROUNDS and not odd else \
+        wrong + [f"{len(changed)} changed frames have {len(hops)} TTLs; some are {odd[:2]}"]
 
 
 def wrong_rule(said: str) -> list[str]:
@@ -51,6 +68,6 @@ def wrong_counts(said: str) -> list[str]:
 SCENARIO = Scenario(
     summary="DPDK's mlx5 driver by testpmd over Linux mlx5_ib: frames between two ports",
     script="testpmd.sh",
-    servers=[netdev.ONE, netdev.TWO],
+    servers=[[*netdev.ONE, "--pcap", "{results}/one.pcap"], netdev.TWO],
     judge=judge,
     is_long=True)

@@ -18,6 +18,19 @@ without_first_port() {
   forwards
 }
 
+# with_changes: what the first port sends goes in VXLAN, one more each time round, until it is too
+# long for the port; then with other headers and one hop less each time.
+with_changes() {
+  echo set vxlan ip-version ipv4 vni 7 udp-src 4789 udp-dst 4789 ip-src 192.0.2.7 \
+    ip-dst 192.0.2.8 eth-src 02:50:43:00:00:01 eth-dst 02:50:43:00:00:02
+  echo flow create 0 egress pattern eth / ipv4 / end actions vxlan_encap / end
+  forwards
+  echo flow flush 0
+  echo flow create 0 egress pattern eth / ipv4 / udp / end actions \
+    set_ipv4_src ipv4_addr 192.0.2.9 / dec_ttl / set_tp_dst port 99 / end
+  forwards
+}
+
 # bursts NAME COMMAND: testpmd is told what COMMAND says, ends with 0, and says what each port sent
 # and received.
 bursts() {
@@ -41,4 +54,5 @@ check "the other port is ACTIVE" wait_for 20 other_is_active
 check "testpmd" bursts testpmd forwards
 check "testpmd again" bursts again forwards
 check "testpmd with a rule over what is sent" bursts egress without_first_port
+check "testpmd with rules that change what is sent" bursts changes with_changes
 check "ping by the kernel after that" on_host ping -q -c 3 -I 192.0.2.1 192.0.2.2
