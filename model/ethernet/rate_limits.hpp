@@ -57,7 +57,7 @@ class QueuePace {
  private:
   std::uint64_t empty_ns_ = 0;  // when what left by now is as much as the rate allows
   std::uint64_t rest_ = 0;      // what the division left over, so that no rate drifts
-  bool has_waited_ = false;     // the next frame has
+  bool has_waited_ = false;     // the next frame has, or one before it was woken so late
 };
 
 }  // namespace portcullis::model

@@ -75,8 +75,10 @@ TEST(QueuePace, QueueThatIsWokenLate_KeepsItsRate) {
   QueuePace pace;
   pace.spend(kMegabit, kFrame, 0);
   ASSERT_EQ(pace.wait_until_ns(kMegabit, kFrame, 0), kStepNs);
-  pace.spend(kMegabit, kFrame, kStepNs + kStepNs / 4);
-  EXPECT_EQ(pace.wait_until_ns(kMegabit, kFrame, kStepNs), 2 * kStepNs);
+  pace.spend(kMegabit, kFrame, 4 * kStepNs);
+  EXPECT_EQ(pace.wait_until_ns(kMegabit, kFrame, 4 * kStepNs), 0U);
+  pace.spend(kMegabit, kFrame, 4 * kStepNs);
+  EXPECT_EQ(pace.wait_until_ns(kMegabit, kFrame, 2 * kStepNs), 3 * kStepNs);
 }
 
 TEST(QueuePace, QueueThatIsWokenMuchTooLate_DoesNotMakeUpForIt) {
