@@ -11,6 +11,12 @@ namespace vsc = prm::vsc;
 constexpr std::uint32_t kWordBytes = 4;
 constexpr std::uint32_t kStatusOk = std::uint32_t{1} << vsc::kStatusShift;
 
+/// mstflint goes by a gateway only where it has the second (VSEC_MIN_SUPPORT_UL of its headers).
+/// That they lead to one interface is a hypothesis.
+constexpr bool is_icmd(std::uint16_t space) noexcept {
+  return space == vsc::kIcmdSpace || space == vsc::kIcmdExtSpace;
+}
+
 constexpr std::uint32_t part_mask(std::uint32_t bytes) noexcept {
   return static_cast<std::uint32_t>((std::uint64_t{1} << bytes * 8) - 1);
 }
@@ -45,8 +51,7 @@ std::uint32_t VendorGateway::word_at(std::uint32_t address) noexcept {
 }
 
 bool VendorGateway::has_space(std::uint16_t space) const noexcept {
-  return space == vsc::kSemaphoreDomain || space == vsc::kCrSpace ||
-         (space == vsc::kIcmdSpace && icmd_) ||
+  return space == vsc::kSemaphoreDomain || space == vsc::kCrSpace || (is_icmd(space) && icmd_) ||
          (space == vsc::kScanCrSpace && side_ != CrashDumpSide::Refused);
 }
 
@@ -57,7 +62,7 @@ std::uint32_t* VendorGateway::semaphore(std::uint32_t address) noexcept {
 
 /// What a space that is not scanned has at an address.
 std::uint32_t VendorGateway::word(std::uint32_t address) noexcept {
-  if (space_ == vsc::kIcmdSpace) return icmd_->read(address);
+  if (is_icmd(space_)) return icmd_->read(address);
   if (space_ == vsc::kCrSpace) return address == vsc::kHwId ? InitSegment::kHwId : 0;
   const std::uint32_t* const mark = semaphore(address);
   return mark == nullptr ? 0 : *mark;
@@ -137,7 +142,7 @@ void VendorGateway::ask(std::uint32_t address) noexcept {
 void VendorGateway::tell(std::uint32_t address) {
   std::uint32_t* const mark = space_ == vsc::kSemaphoreDomain ? semaphore(address) : nullptr;
   if (mark != nullptr && (data_ == 0 || *mark == 0)) *mark = data_;
-  if (space_ == vsc::kIcmdSpace && icmd_) icmd_->write(address, data_);
+  if (is_icmd(space_) && icmd_) icmd_->write(address, data_);
   address_ = address;
 }
 

@@ -30,8 +30,9 @@ inline constexpr unsigned kStatusShift = 29;        // three bits; 0: there is n
 inline constexpr std::uint32_t kFlag = std::uint32_t{1} << 31;  // read: done; write: to be done
 inline constexpr std::uint32_t kAddressMask = (std::uint32_t{1} << 30) - 1;
 
-// Spaces. Those that no file of Linux has are mstflint's and iPXE's (AS_CR_SPACE and AS_ICMD of
+// Spaces. Those that no file of Linux has are mstflint's and iPXE's (AS_ICMD_EXT and others of
 // mtcr_com_defs.h, PCI_GW_SPACE_CR0 and _ALL_ICMD of mlx_pci_gw.h).
+inline constexpr std::uint16_t kIcmdExtSpace = 0x1;
 inline constexpr std::uint16_t kCrSpace = 0x2;
 inline constexpr std::uint16_t kIcmdSpace = 0x3;  // prm/icmd.hpp
 inline constexpr std::uint16_t kScanCrSpace = 0x7;
