@@ -232,11 +232,15 @@ bool CqTable::complete(std::uint32_t cqn, const Completion& completion, std::uin
   return true;
 }
 
-/// The first of a block waits for more.
+/// The first of a block waits for more. No block goes round the queue's end: DPDK reads one as it
+/// lies in memory (rxq_cq_decompress_v of net/mlx5/mlx5_rxtx_vec_sse.h), buffers of as many
+/// receives beside it.
 bool CqTable::gather(std::uint32_t cqn, Cq& cq, const Completion& completion,
                      std::uint64_t now_ns) {
   const prm::Buffer<prm::mlx5_cqe64> entry = encode(completion, false, now_ns);
-  if (!cq.gathered->takes(entry) && !write_gathered(cqn, cq)) return false;
+  const std::uint64_t next = cq.producer + cq.gathered->size();
+  const bool goes_round = (next & ((std::uint64_t{1} << cq.log_size) - 1)) == 0;
+  if ((goes_round || !cq.gathered->takes(entry)) && !write_gathered(cqn, cq)) return false;
   cq.gathered->add(entry);
   if (cq.gathered->size() > 1) return true;
   const std::uint64_t due = scheduler_->now_ns() + CqeSession::kTimeoutUs * kNsPerUs;

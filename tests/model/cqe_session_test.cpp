@@ -175,13 +175,15 @@ TEST_F(Compression, BlockOfSeveralArrays_HasEachInTheSlotOfItsFirstFrame) {
   EXPECT_EQ(blocks_, 1U);
 }
 
-TEST_F(Compression, BlockThatGoesRoundTheEnd_IsReadAsAnyOther) {
+TEST_F(Compression, BlockAtTheQueuesEnd_EndsThereAndAnotherBegins) {
   create();
   receive_many(kEntries - 5);
   pass(kTimeoutNs);
   ASSERT_EQ(poll().size(), kEntries - 5);
   receive_many(20, 500);
+  EXPECT_EQ(entry(kEntries - 5).get<"byte_cnt">(), 5U);
   pass(kTimeoutNs);
+  EXPECT_EQ(entry(0).get<"byte_cnt">(), 15U);
   EXPECT_EQ(poll(), frames(20, 500, kEntries - 5));
 }
 
