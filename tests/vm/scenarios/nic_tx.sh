@@ -99,6 +99,8 @@ check "nor packets of queue pairs" roce_passes
 check "TCP passes with headers that a rule changes" tcp_with_other_headers_passes
 check "pings that a rule puts in VXLAN come out of Linux's" pings_in_a_tunnel_come_out_of_it
 check "when the rules are gone all pings pass" all_pass
+check "a raw packet queue pair sends at its rate" on_host python3 -B \
+  "$SOURCE/tests/vm/raw_rate.py" $device
 check "mlx5_ib goes" rmmod mlx5_ib
 check "ping after that" on_host ping -q -c 3 -I 192.0.2.1 192.0.2.2
 check "unbinds" unbind "$(hca 0)"
