@@ -183,7 +183,8 @@ std::span<std::byte> Transport::State::next() {
 }
 
 bool Transport::State::is_paused(std::span<const std::byte> frame, std::uint8_t priority) const {
-  return pauses->is_paused(priority_of(frame, *engine.deps.port, priority)) && !owns(frame);
+  const bool stays_here = owns(frame) && way_of(frame) == Way::Anywhere;
+  return !stays_here && pauses->is_paused(priority_of(frame, *engine.deps.port, priority));
 }
 
 std::optional<std::size_t> Transport::State::steer(std::span<std::byte> room, std::size_t length) {

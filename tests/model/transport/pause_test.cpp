@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <filesystem>
 #include <string>
@@ -177,6 +178,16 @@ TEST_F(PauseTest, PauseOfAll_StopsEveryPriority) {
   EXPECT_THAT(peer.take(), SizeIs(2));
   EXPECT_EQ(host.port_counts().pauses_received, 1U);
   EXPECT_EQ(count(0).pauses_received, 1U);
+}
+
+TEST_F(PauseTest, FrameToThePortItself_WaitsWhereItsLoopbackIsOff) {
+  host.port().pause_rx = true;
+  hear(pause(kQuanta));
+  Bytes own = padded({0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0x08, 0x00});
+  std::ranges::copy(std::as_bytes(std::span(host.port().mac)), own.begin());
+  EXPECT_FALSE(host.transport().outlet().is_paused(own, 0));
+  host.port().loops_unicast = false;
+  EXPECT_TRUE(host.transport().outlet().is_paused(own, 0));
 }
 
 TEST_F(PauseTest, FramesThatNoSettingObeys_StopNothingAndAreCounted) {
