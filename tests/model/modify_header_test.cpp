@@ -22,7 +22,6 @@
 namespace portcullis::model::testing {
 namespace {
 
-using prm::HeaderChange;
 using prm::HeaderField;
 
 constexpr std::size_t kIpv4At = 14;

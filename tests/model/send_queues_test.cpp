@@ -148,7 +148,7 @@ class SendQueuesTest : public ::testing::Test {
   }
   /// A datagram in one piece; its frame.
   std::vector<std::byte> post_frame() {
-    const auto frame = build_frame({.udp = true, .payload = 100});
+    auto frame = build_frame({.udp = true, .payload = 100});
     put_payload(frame);
     post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
     return frame;

@@ -36,13 +36,13 @@ Raw operator+(Raw first, const Raw& second) {
   return first;
 }
 
-const Raw kVxlan = raw({8, 0, 0, 0, 0, 0, 7, 0});
-const Raw kGeneveOfFrames = raw({0, 0, 0x65, 0x58, 0, 0, 7, 0});
-const Raw kGeneveOfIpv4 = raw({0, 0, 0x08, 0x00, 0, 0, 7, 0});
-const Raw kGeneveWithOption = raw({2, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 3, 1, 9, 9, 9, 9});
-const Raw kGreOfIpv4 = raw({0, 0, 0x08, 0x00});
-const Raw kGreOfFramesWithKey = raw({0x20, 0, 0x65, 0x58, 0, 0, 0, 7});
-const Raw kNewEthernet = raw({2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0});
+const Raw vxlan = raw({8, 0, 0, 0, 0, 0, 7, 0});
+const Raw geneve_of_frames = raw({0, 0, 0x65, 0x58, 0, 0, 7, 0});
+const Raw geneve_of_ipv4 = raw({0, 0, 0x08, 0x00, 0, 0, 7, 0});
+const Raw geneve_with_option = raw({2, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 3, 1, 9, 9, 9, 9});
+const Raw gre_of_ipv4 = raw({0, 0, 0x08, 0x00});
+const Raw gre_of_frames_with_key = raw({0x20, 0, 0x65, 0x58, 0, 0, 0, 7});
+const Raw new_ethernet = raw({2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0});
 
 Raw finished(const FrameSpec& spec) {
   Raw frame = build_frame(spec);
@@ -68,7 +68,7 @@ std::uint16_t at16(const Raw& frame, std::size_t at) { return load_be16(&frame[a
 
 TEST(Tunnels, FrameInVxlan_OuterLengthsAndChecksumFitIt) {
   const Raw inner = finished({.payload = 30});
-  const Raw header = udp_front(4789) + kVxlan;
+  const Raw header = udp_front(4789) + vxlan;
   const Raw outer = wrap(inner, header, TunnelLoad::WholeFrame);
   ASSERT_EQ(outer.size(), header.size() + inner.size());
   EXPECT_EQ(at16(outer, kEthernet + 2), outer.size() - kEthernet);
@@ -80,15 +80,15 @@ TEST(Tunnels, FrameInVxlan_OuterLengthsAndChecksumFitIt) {
 
 TEST(Tunnels, FrameOverIpv6_PayloadLengthFitsIt) {
   const Raw inner = finished({.payload = 30});
-  const Raw header = build_frame({.ipv6 = true, .udp = true, .dport = 4789}) + kVxlan;
+  const Raw header = build_frame({.ipv6 = true, .udp = true, .dport = 4789}) + vxlan;
   const Raw outer = wrap(inner, header, TunnelLoad::WholeFrame);
-  EXPECT_EQ(at16(outer, kEthernet + 4), kUdp + kVxlan.size() + inner.size());
-  EXPECT_EQ(at16(outer, kEthernet + 40 + 4), kUdp + kVxlan.size() + inner.size());
+  EXPECT_EQ(at16(outer, kEthernet + 4), kUdp + vxlan.size() + inner.size());
+  EXPECT_EQ(at16(outer, kEthernet + 40 + 4), kUdp + vxlan.size() + inner.size());
 }
 
 TEST(Tunnels, PacketInGre_LeavesItsEthernetHeaderBehind) {
   const Raw inner = finished({.tag = 5, .payload = 30});
-  const Raw outer = wrap(inner, gre_front() + kGreOfIpv4, TunnelLoad::NetworkPacket);
+  const Raw outer = wrap(inner, gre_front() + gre_of_ipv4, TunnelLoad::NetworkPacket);
   ASSERT_EQ(outer.size(), kEthernet + kIpv4 + 4 + inner.size() - kEthernet - 4);
   EXPECT_EQ(at16(outer, kEthernet + 2), outer.size() - kEthernet);
   EXPECT_TRUE(facts_of(outer).l3_ok);
@@ -103,12 +103,12 @@ TEST(Tunnels, HeaderWithoutANetworkHeader_GoesInFrontAsItIs) {
 
 TEST(Tunnels, FrameInVxlanGeneveOrGre_ComesOutAsItWas) {
   const Raw inner = finished({.payload = 30});
-  EXPECT_EQ(unwrap_frame(wrap(inner, udp_front(4789) + kVxlan, TunnelLoad::WholeFrame)), inner);
-  EXPECT_EQ(unwrap_frame(wrap(inner, udp_front(6081) + kGeneveOfFrames, TunnelLoad::WholeFrame)),
+  EXPECT_EQ(unwrap_frame(wrap(inner, udp_front(4789) + vxlan, TunnelLoad::WholeFrame)), inner);
+  EXPECT_EQ(unwrap_frame(wrap(inner, udp_front(6081) + geneve_of_frames, TunnelLoad::WholeFrame)),
             inner);
-  EXPECT_EQ(unwrap_frame(wrap(inner, udp_front(6081) + kGeneveWithOption, TunnelLoad::WholeFrame)),
+  EXPECT_EQ(unwrap_frame(wrap(inner, udp_front(6081) + geneve_with_option, TunnelLoad::WholeFrame)),
             inner);
-  EXPECT_EQ(unwrap_frame(wrap(inner, gre_front() + kGreOfFramesWithKey, TunnelLoad::WholeFrame)),
+  EXPECT_EQ(unwrap_frame(wrap(inner, gre_front() + gre_of_frames_with_key, TunnelLoad::WholeFrame)),
             inner);
 }
 
@@ -121,7 +121,7 @@ TEST(Tunnels, FrameInGreOfVersion1_ComesOutAsItWas) {
 
 TEST(Tunnels, PaddingBehindTheOuterPacket_IsNotPartOfTheFrame) {
   const Raw inner = finished({.udp = true, .payload = 1});
-  Raw outer = wrap(inner, udp_front(4789) + kVxlan, TunnelLoad::WholeFrame);
+  Raw outer = wrap(inner, udp_front(4789) + vxlan, TunnelLoad::WholeFrame);
   outer.resize(outer.size() + 4, std::byte{0xee});
   EXPECT_EQ(unwrap_frame(outer), inner);
 }
@@ -129,40 +129,40 @@ TEST(Tunnels, PaddingBehindTheOuterPacket_IsNotPartOfTheFrame) {
 TEST(Tunnels, PacketInGreOrGeneve_ComesOutBehindTheNewHeader) {
   const Raw inner = finished({.payload = 30});
   const Raw packet(inner.begin() + kEthernet, inner.end());
-  const Raw gre = wrap(inner, gre_front() + kGreOfIpv4, TunnelLoad::NetworkPacket);
-  EXPECT_EQ(unwrap_packet(gre, kNewEthernet), kNewEthernet + packet);
-  const Raw geneve = wrap(inner, udp_front(6081) + kGeneveOfIpv4, TunnelLoad::NetworkPacket);
-  EXPECT_EQ(unwrap_packet(geneve, kNewEthernet), kNewEthernet + packet);
+  const Raw gre = wrap(inner, gre_front() + gre_of_ipv4, TunnelLoad::NetworkPacket);
+  EXPECT_EQ(unwrap_packet(gre, new_ethernet), new_ethernet + packet);
+  const Raw geneve = wrap(inner, udp_front(6081) + geneve_of_ipv4, TunnelLoad::NetworkPacket);
+  EXPECT_EQ(unwrap_packet(geneve, new_ethernet), new_ethernet + packet);
 }
 
 TEST(Tunnels, FrameInNoTunnel_IsNotUnwrapped) {
   EXPECT_FALSE(unwrap_frame(finished({.payload = 30})));
   EXPECT_FALSE(unwrap_frame(finished({.udp = true, .payload = 60, .dport = 4790})));
-  EXPECT_FALSE(unwrap_packet(finished({.udp = true, .payload = 60, .dport = 4789}), kNewEthernet));
+  EXPECT_FALSE(unwrap_packet(finished({.udp = true, .payload = 60, .dport = 4789}), new_ethernet));
   EXPECT_FALSE(unwrap_frame(raw({1, 2, 3})));
 }
 
 TEST(Tunnels, PacketWhereAFrameIsWanted_IsNotUnwrapped) {
   const Raw inner = finished({.payload = 30});
-  const Raw gre = wrap(inner, gre_front() + kGreOfIpv4, TunnelLoad::NetworkPacket);
+  const Raw gre = wrap(inner, gre_front() + gre_of_ipv4, TunnelLoad::NetworkPacket);
   EXPECT_FALSE(unwrap_frame(gre));
-  const Raw keyed = wrap(inner, gre_front() + kGreOfFramesWithKey, TunnelLoad::WholeFrame);
-  EXPECT_FALSE(unwrap_packet(keyed, kNewEthernet));
+  const Raw keyed = wrap(inner, gre_front() + gre_of_frames_with_key, TunnelLoad::WholeFrame);
+  EXPECT_FALSE(unwrap_packet(keyed, new_ethernet));
 }
 
 TEST(Tunnels, FragmentOfGre_IsNotUnwrapped) {
   Raw front = gre_front();
   front[kEthernet + 6] = std::byte{0x20};  // more fragments
   const Raw inner = finished({.payload = 30});
-  EXPECT_FALSE(unwrap_frame(wrap(inner, front + kGreOfFramesWithKey, TunnelLoad::WholeFrame)));
+  EXPECT_FALSE(unwrap_frame(wrap(inner, front + gre_of_frames_with_key, TunnelLoad::WholeFrame)));
 }
 
 TEST(Tunnels, TunnelThatIsCutShort_IsNotUnwrapped) {
-  const Raw header = udp_front(6081) + kGeneveWithOption;
+  const Raw header = udp_front(6081) + geneve_with_option;
   const Raw nothing;
   Raw cut = wrap(nothing, Raw(header.begin(), header.end() - 9), TunnelLoad::WholeFrame);
   EXPECT_FALSE(unwrap_frame(cut));
-  EXPECT_FALSE(unwrap_frame(wrap(nothing, udp_front(4789) + kVxlan, TunnelLoad::WholeFrame)));
+  EXPECT_FALSE(unwrap_frame(wrap(nothing, udp_front(4789) + vxlan, TunnelLoad::WholeFrame)));
   EXPECT_FALSE(unwrap_frame(wrap(nothing, gre_front() + raw({0}), TunnelLoad::WholeFrame)));
 }
 

@@ -19,7 +19,6 @@
 namespace portcullis::model::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Bytes = std::vector<std::byte>;
