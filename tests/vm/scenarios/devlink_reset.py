@@ -21,6 +21,8 @@ EXPLAINED = {
     r"PCI Sync FW Update Reset Ack\. Device reset is expected\.": "the host agreed",
     r"Sync Reset now\. Device is going to reset\.": "the reset that was asked for",
     r"No PCI link reporting capability": "QEMU's root port has none at 2.5 GT/s",
+    r"Disabling rxhash, not supported when CQE compress is active":
+        "mlx5e compresses completions where the slot is slower than the link, as here",
     r"mlx5e_tc_post_act_init: firmware level support is missing":
         "as in scenario netdev: of Linux 6.1, later ones say it at debug level",
     r"Skipping wait for vf pages stage": "the driver takes a device that is reset for broken",
