@@ -361,8 +361,11 @@ def unfinished(tree: Tree) -> Iterator[Finding]:
     """Nothing is left for later in the tree; what is open stands in the tracker."""
     marks = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
     switched_off = re.compile(r"^[ \t]*#[ \t]*if[ \t]+0\b")
+    unmerged = re.compile(r"^(<{7}|>{7}) ")
     for source in tree.sources:
         for number, line in enumerate(source.lines, 1):
+            if unmerged.match(line):
+                yield Finding(source.path, number, "what a merge left")
             if match := marks.search(line):
                 yield Finding(source.path, number, match.group())
             if source.is_cpp and switched_off.search(line):

@@ -303,6 +303,10 @@ class Unfinished(HouseTest):
     def test_mark_is_found(self):
         self.assertBroken("unfinished", {"README.md": "\nTO" "DO: more\n"}, ("README.md", 2))
 
+    def test_what_a_merge_left_is_found(self):
+        for mark in ("<" * 7 + " HEAD", ">" * 7 + " other"):
+            self.assertBroken("unfinished", {"docs/a.md": f"text\n{mark}\n"}, ("docs/a.md", 2))
+
     def test_code_switched_off_is_found(self):
         self.assertBroken("unfinished", {"pmd/a.cpp": "#if 0\n#endif\n"}, ("pmd/a.cpp", 1))
 
