@@ -184,6 +184,21 @@ TEST_F(InfiniBandPort, Ptys_SaysEdrOverFourLanesWhenUp) {
   EXPECT_EQ(data_of<prm::ptys_reg>(answer).get<"ib_proto_oper">(), 32U);      // EDR
 }
 
+TEST_F(InfiniBandPort, PtysThatAllowsLess_RunsAtTheFastestOfItUntilAReset) {
+  driver_.pass(kUpNs);
+  prm::Buffer<prm::ptys_reg> reg;
+  reg.set<"local_port", 1>().put<"proto_mask">(prm::PtysProtocol::IB);
+  reg.set<"ib_proto_admin", 3>();  // SDR and DDR
+  const auto write = prm::AccessRegisterOpMod::WRITE;
+  const Answer written = access(prm::RegisterId::PTYS, reg, write);
+  ASSERT_TRUE(written.ok());
+  EXPECT_EQ(data_of<prm::ptys_reg>(written).get<"ib_proto_oper">(), 2U);
+  ASSERT_TRUE(driver_.device().function->reset().has_value());
+  driver_.bring_up();
+  const Answer after = access(prm::RegisterId::PTYS, reg);
+  EXPECT_EQ(data_of<prm::ptys_reg>(after).get<"ib_proto_admin">(), 0x37U);
+}
+
 TEST_F(InfiniBandPort, MtuAndLanes_AreThoseOfIbVerbs) {
   prm::Buffer<prm::pmtu_reg> mtu;
   mtu.set<"local_port", 1>();
