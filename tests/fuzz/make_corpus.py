@@ -65,7 +65,43 @@ DOORBELL = write(BAR0, 0x18, b"\x00\x00\x00\x01")
 ASKED = hello() + dma_map(fds=0) + MASTER + QUEUE + DOORBELL
 REFUSED = message(DMA_READ, flags=0x21)
 
+
+# The tools' command interface behind the vendor specific capability: numbers of iPXE's mlx_pci_gw.h
+# and mlx_icmd.c, headers of mlxsw/emad.h.
+GATEWAY, ICMD_SPACE, ICMD_BUSY, ICMD_MAILBOX = 0xC0, 3, 1, 0x100000
+ACCESS_REGISTER = 0x9001
+PTYS, PAOS, MFRL = 0x5004, 0x5006, 0x9028
+QUERY, CHANGE = 1, 2
+
+
+def gateway_store(address, value):
+    """One dword of the space that was chosen."""
+    return write(CONFIG, GATEWAY + 0x14, struct.pack("<I", value)) + write(
+        CONFIG, GATEWAY + 0x10, struct.pack("<I", address | 1 << 31)
+    )
+
+
+def tools_register(register, method, words, opcode=ACCESS_REGISTER):
+    """A register of so many words, read or written by a command of the tools."""
+    operation = [1 << 27 | 4 << 16, register << 16 | method << 8 | 1, 0, 0]
+    mailbox = operation + [3 << 27 | (len(words) + 1) << 16] + words
+    stores = [gateway_store(ICMD_MAILBOX + 4 * at, word) for at, word in enumerate(mailbox)]
+    return (
+        write(CONFIG, GATEWAY + 4, struct.pack("<H", ICMD_SPACE))
+        + b"".join(stores)
+        + gateway_store(0, opcode << 16 | ICMD_BUSY)
+        + write(CONFIG, GATEWAY + 0x10, bytes(4))
+        + read(CONFIG, GATEWAY + 0x14, 4)
+    )
+
+
 SEEDS = {
+    "tools_read_a_register": hello() + tools_register(PTYS, QUERY, [1 << 16 | 4] + 15 * [0]),
+    "tools_write_registers": hello()
+    + tools_register(PAOS, CHANGE, [1 << 16 | 1 << 8, 1 << 31, 0, 0])
+    + tools_register(MFRL, CHANGE, [0, 3])
+    + tools_register(PTYS, CHANGE, [1 << 16 | 1, 0, 0, 0]),
+    "tools_command_of_no_kind": hello() + tools_register(0xFFFF, 9, 100 * [7], opcode=0xFFFF),
     "hello": hello(),
     "hello_twice": hello() + hello(),
     "hello_other_major": message(VERSION, struct.pack("<HH", 7, 0)),

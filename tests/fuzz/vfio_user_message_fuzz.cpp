@@ -29,7 +29,7 @@ using portcullis::model::HcaFunction;
 using portcullis::model::vfio_user::Server;
 
 constexpr std::size_t kGuestBytes = 0x10000;
-constexpr std::size_t kMaxInputBytes = 0x10000;  // less than a socket holds: nothing blocks
+constexpr std::size_t kMaxInputBytes = 0x10000;
 constexpr std::size_t kChunkHeader = 3;
 
 void require(bool held) {
@@ -53,7 +53,8 @@ UniqueFd make_fd(std::size_t which) {
   return memory;
 }
 
-void send_chunk(int socket, std::span<const std::uint8_t> bytes, std::size_t fd_count) {
+/// False: the socket holds no more.
+bool send_chunk(int socket, std::span<const std::uint8_t> bytes, std::size_t fd_count) {
   std::array<UniqueFd, 3> fds;
   std::array<int, 3> numbers{};
   for (std::size_t i = 0; i < fd_count; ++i) {
@@ -74,16 +75,17 @@ void send_chunk(int socket, std::span<const std::uint8_t> bytes, std::size_t fd_
     rights->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
     std::memcpy(CMSG_DATA(rights), numbers.data(), fd_count * sizeof(int));
   }
-  static_cast<void>(sendmsg(socket, &message, MSG_NOSIGNAL));
+  return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
+/// As much as the socket holds, which is less where chunks are short.
 void send_input(int socket, std::span<const std::uint8_t> input) {
   while (input.size() > kChunkHeader) {
     const std::size_t wanted = input[1] | std::size_t{input[2]} << 8;
     const std::size_t fd_count = input[0] & 3;
     input = input.subspan(kChunkHeader);
     const std::size_t bytes = std::min(wanted, input.size());
-    if (bytes != 0) send_chunk(socket, input.first(bytes), fd_count);
+    if (bytes != 0 && !send_chunk(socket, input.first(bytes), fd_count)) return;
     input = input.subspan(bytes);
   }
 }
