@@ -432,6 +432,24 @@ class Service(Suite):
         self.assertEqual(done.stderr, "service_bench: --leased /nowhere/leased: no such program\n")
 
 
+class ServicePolls(Suite):
+    """A device's thread and a model that never sleep, on however many cores there are."""
+
+    program = "service_bench"
+    arguments = ("--polls", "--transport=unix", "--samples=20")
+
+    def test_nothingIsLost(self):
+        self.assertEqual(json.loads(self.result.text)["lost"], [])
+        for what in ("alloc", "revoke"):
+            self.assertEqual(self.result.series[f"service/AF_UNIX/load/{what}"]["count"], 100)
+
+    def test_report_SaysThatTheyPolled(self):
+        self.assertEqual(self.result.context["polls"], "yes")
+        self.assertEqual(self.result.context["transports"], "unix")
+        for pace in ("rested", "back to back"):
+            self.assertEqual(self.result.series[f"service/AF_UNIX/revoke, {pace}"]["count"], 20)
+
+
 class Model(Suite):
     program = "model_bench"
 
@@ -594,7 +612,8 @@ def main() -> int:
     PROGRAMS = pathlib.Path(sys.argv[1])
     suite = {"command": Command, "dataplane": Dataplane, "revoke": Revoke, "floor": Floor,
              "steering": Steering, "model": Model, "mistakes": Mistakes, "cost": Cost,
-             "service": Service, "summary": Summary, "mass": MassRevoke}[sys.argv[2]]
+             "service": Service, "service_polls": ServicePolls,
+             "summary": Summary, "mass": MassRevoke}[sys.argv[2]]
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(suite)
     return 0 if unittest.TextTestRunner().run(tests).wasSuccessful() else 1
 
