@@ -63,7 +63,8 @@ Result<prm::Buffer<prm::eqe>> EventQueue::wait(int timeout_ms) {
     return fail(Errc::Timeout, fmt::format("no interrupt on MSI-X vector {} within {} ms",
                                            vector_->vector, timeout_ms));
   std::uint64_t count = 0;
-  static_cast<void>(::read(vector_->fd, &count, sizeof count));
+  // Ubuntu's gcc hardens by default, and glibc then wants the result of read used.
+  (void)!::read(vector_->fd, &count, sizeof count);
   std::byte* const at = entry_at(*eq_, consumer_);
   const auto owner = cells::load_acquire<std::uint8_t>(at + kOwnerByte);
   if ((owner & 1) != (prm::owner_bit(consumer_, kLogEntries) ? 1 : 0))
