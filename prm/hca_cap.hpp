@@ -330,7 +330,7 @@ struct cmd_hca_cap : Layout<"cmd_hca_cap", 0x800,
     Field<"ipsec_offload", 0x46a, 0x1>,
     Field<"log_max_umem", 0x46b, 0x5>,
     Field<"max_num_eqs", 0x470, 0x10>,
-    Reserved<0x480, 0x1>,
+    Field<"sigerr_domain_and_sig_type", 0x480, 0x1>,  // of rdma-core's mlx5_ifc.h alone
     Field<"tls_tx", 0x481, 0x1>,
     Field<"tls_rx", 0x482, 0x1>,
     Field<"log_max_l2_table", 0x483, 0x5>,

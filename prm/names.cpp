@@ -113,6 +113,7 @@ std::string_view name(WqeOpcode value) noexcept {
     PORTCULLIS_PRM_NAME(WqeOpcode, ATOMIC_CS);
     PORTCULLIS_PRM_NAME(WqeOpcode, ATOMIC_FA);
     PORTCULLIS_PRM_NAME(WqeOpcode, LOCAL_INVAL);
+    PORTCULLIS_PRM_NAME(WqeOpcode, SET_PSV);
     PORTCULLIS_PRM_NAME(WqeOpcode, UMR);
   }
   return "UNKNOWN";

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "prm/atomic_cap.hpp"
+#include "prm/block_signature.hpp"
 #include "prm/cmd_interface.hpp"
 #include "prm/counter_commands.hpp"
 #include "prm/cqe.hpp"
@@ -111,6 +112,10 @@ inline constexpr LayoutInfo kLayouts[] = {
     // device_memory_commands.hpp
     layout_info<device_mem_cap>, layout_info<alloc_memic_in>, layout_info<alloc_memic_out>,
     layout_info<dealloc_memic_in>, layout_info<dealloc_memic_out>,
+    // block_signature.hpp
+    layout_info<mlx5_bsf_inl>, layout_info<mlx5_bsf>, layout_info<mlx5_seg_set_psv>,
+    layout_info<mlx5_sig_err_cqe>, layout_info<create_psv_in>, layout_info<create_psv_out>,
+    layout_info<destroy_psv_in>, layout_info<destroy_psv_out>,
     // port_commands.hpp
     layout_info<roce_addr_layout>, layout_info<set_roce_address_in>,
     layout_info<set_roce_address_out>, layout_info<query_roce_address_in>,

@@ -112,6 +112,7 @@ enum class WqeOpcode : std::uint8_t {
   ATOMIC_CS = 0x11,
   ATOMIC_FA = 0x12,
   LOCAL_INVAL = 0x1b,
+  SET_PSV = 0x20,
   UMR = 0x25,
 };
 [[nodiscard]] std::string_view name(WqeOpcode opcode) noexcept;

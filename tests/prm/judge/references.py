@@ -44,6 +44,10 @@ STRUCTS = {
     "mlx5_klm": [("qp.h", "mlx5_klm")],
     "mlx5_stride_block_ctrl_seg": [("qp.h", "mlx5_stride_block_ctrl_seg")],
     "mlx5_stride_block_entry": [("qp.h", "mlx5_stride_block_entry")],
+    "mlx5_bsf_inl": [("qp.h", "mlx5_bsf_inl")],
+    "mlx5_bsf": [("qp.h", "mlx5_bsf")],
+    "mlx5_seg_set_psv": [("qp.h", "mlx5_seg_set_psv")],
+    "mlx5_sig_err_cqe": [("device.h", "mlx5_sig_err_cqe")],
     "ib_smp": [("ib_smi.h", "ib_smp")],
     "ib_port_info": [("ib_smi.h", "ib_port_info")],
     "ib_node_info": [("ib_smi.h", "ib_node_info")],
@@ -71,10 +75,19 @@ SHARED = {
         ("local_phy_errors", 4), ("overrun_errors", 4)],
 }
 # Fields under another name than the header's, where it does not have ours.
-RENAMED = {("ib_node_info", "system_image_guid"): "sys_guid",
-           ("mlx5_wqe_eth_seg", "inline_hdr_sz"): "inline_hdr.sz",
-           ("mlx5_wqe_eth_seg", "inline_hdr_start"): "inline_hdr.start",
-           ("cmd_hca_cap", "relaxed_ordering_read_pci_enabled"): "relaxed_ordering_read"}
+BSF_PARTS = {
+    "basic": {"bsf_size_sbs": "bsf_size_sbs", "check_byte_mask": "check_byte_mask",
+              "wire_selector": "wire.bs_selector", "mem_selector": "mem.bs_selector",
+              "raw_data_size": "raw_data_size", "w_bfs_psv": "w_bfs_psv",
+              "m_bfs_psv": "m_bfs_psv"},
+    "ext": {name: name for name in ("t_init_gen_pro_size", "rsvd_epi_size", "w_tfs_psv",
+                                    "m_tfs_psv")}}
+RENAMED = {("mlx5_bsf", ours): f"{part}.{theirs}"
+           for part, members in BSF_PARTS.items() for ours, theirs in members.items()}
+RENAMED |= {("ib_node_info", "system_image_guid"): "sys_guid",
+            ("mlx5_wqe_eth_seg", "inline_hdr_sz"): "inline_hdr.sz",
+            ("mlx5_wqe_eth_seg", "inline_hdr_start"): "inline_hdr.start",
+            ("cmd_hca_cap", "relaxed_ordering_read_pci_enabled"): "relaxed_ordering_read"}
 # Fields that Linux after 6.1 has inside of another member: used where the header has that member.
 MOVED = {("general_obj_in_cmd_hdr", "log_obj_range"): "op_param.create.log_obj_range",
          ("flow_table_context", "sw_owner_icm_root_1"): "sws.sw_owner_icm_root_1",
@@ -89,7 +102,8 @@ LATER = {"cmd_hca_cap shampo": ((186, 1), (683, 1)),
          "ppcnt_reg prio_tc": ((61, 3), (59, 5)),
          "sizeof query_qp_out": ((2176, 0), (3712, 0))}
 # Fields that no header names, or only a later one; the layout says where they were read.
-UNNAMED = {"cmd_hca_cap": ["relaxed_ordering_read"],
+UNNAMED = {"cmd_hca_cap": ["relaxed_ordering_read", "sigerr_domain_and_sig_type"],
+           "mlx5_sig_err_cqe": ["sig_type", "domain"],
            "wq": ["dbr_umem_id", "wq_umem_id", "wq_umem_offset"],
            "rts2rts_qp_in": ["opt_param_mask_95_32"],
            "ib_port_info": ["cap_mask2", "link_speed_ext_active", "link_speed_ext_supported",
