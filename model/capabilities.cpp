@@ -70,6 +70,10 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"log_max_mkey">(Capabilities::kLogMaxMkey).set<"log_max_mrw_sz", 63>();
   c.put<"max_indirection">(MkeyTable::kMaxIndirection);
   c.put<"log_max_klm_list_size">(MkeyTable::kLogMaxKlms);
+  // "Basic signature offload features" of get_hca_sig_caps of rdma-core's mlx5/verbs.c; that a
+  // ConnectX-5 has sig_crc32c, sig_crc64_xp10 or sig_block_4048 nothing public says.
+  c.set<"sho", 1>().set<"sigerr_cqe", 1>().set<"drain_sigerr", 1>();
+  c.set<"sigerr_domain_and_sig_type", 1>();
   c.put<"log_max_pd">(Capabilities::kLogMaxPd);
   c.put<"log_max_umem">(Capabilities::kLogMaxUmem).set<"umem_uid_0", 1>();
   c.put<"log_max_uctx">(Capabilities::kLogMaxUctx);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "model/request.hpp"
+#include "prm/block_signature.hpp"
 #include "prm/counter_commands.hpp"
 #include "prm/device_memory_commands.hpp"
 #include "prm/ethernet_commands.hpp"
@@ -58,6 +59,8 @@ PORTCULLIS_MODEL_COMMAND(modify_cq);
 PORTCULLIS_MODEL_COMMAND(create_mkey);
 PORTCULLIS_MODEL_COMMAND(destroy_mkey);
 PORTCULLIS_MODEL_COMMAND(query_mkey);
+PORTCULLIS_MODEL_COMMAND(create_psv);
+PORTCULLIS_MODEL_COMMAND(destroy_psv);
 PORTCULLIS_MODEL_COMMAND(query_special_contexts);
 
 // commands_umem.cpp

@@ -34,6 +34,7 @@ enum Refusal : std::uint32_t {
   kNoKeyOfAQp,
   kNoSuchQp,
   kNoSuchMemory,
+  kNoSuchPsv,
 };
 
 /// Where a completion queue lies.
@@ -298,6 +299,36 @@ Verdict query_mkey(Core& core, const Request<prm::query_mkey_in, prm::query_mkey
   return core.mkeys.query(request.in.get<"mkey_index">(),
                           prm::View<prm::mkc>::at(request.out.bytes<"memory_key_mkey_entry">()),
                           list);
+}
+
+Verdict create_psv(Core& core, const Request<prm::create_psv_in, prm::create_psv_out>& request) {
+  const std::uint32_t pd = request.in.get<"pd">();
+  const std::uint32_t count = request.in.get<"num_psv">();
+  constexpr std::uint32_t kMost = 4;  // as many as the answer has room for
+  if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  if (count == 0 || count > kMost) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  std::array<std::uint32_t, kMost> made{};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto index = core.psvs.create(pd);
+    if (!index) {
+      for (std::uint32_t j = 0; j < i; ++j) core.psvs.destroy(made[j]);
+      return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
+    }
+    made[i] = *index;
+  }
+  for (std::uint32_t i = 0; i < count; ++i) core.pd_references.add(pd);
+  static_cast<void>(request.out.try_set<"psv0_index">(made[0]));
+  static_cast<void>(request.out.try_set<"psv1_index">(made[1]));
+  static_cast<void>(request.out.try_set<"psv2_index">(made[2]));
+  static_cast<void>(request.out.try_set<"psv3_index">(made[3]));
+  return {};
+}
+
+Verdict destroy_psv(Core& core, const Request<prm::destroy_psv_in, prm::destroy_psv_out>& request) {
+  const auto pd = core.psvs.destroy(request.in.get<"psvn">());
+  if (!pd) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPsv);
+  core.pd_references.drop(*pd);
+  return {};
 }
 
 Verdict query_special_contexts(

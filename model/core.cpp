@@ -59,6 +59,7 @@ Core::Core(Parts parts, const Options& options)
           this),
       cqs(dma, eqs, scheduler, Capabilities::kLogMaxCq),
       mkeys(Capabilities::kLogMaxMkey),
+      psvs(Capabilities::kLogMaxMkey),
       umems(Capabilities::kLogMaxUmem),
       user_contexts(Capabilities::kLogMaxUctx),
       pages(dma, eqs),
@@ -125,6 +126,7 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   TransportDeps deps{&core->dma,        &core->mkeys,    &core->cqs,  &core->eqs,
                      &core->scheduler,  &core->counters, &core->port, &core->behaviours,
                      &core->q_counters, &core->flows};
+  deps.psvs = &core->psvs;
   deps.deliver_to_tir = [&to = core->receive_targets](const FlowDecision& decision,
                                                       std::span<const std::byte> frame, Origin from,
                                                       Offer offer) -> std::uint64_t {
@@ -249,6 +251,7 @@ void Core::drop_objects() {
   groups.clear();
   qps.clear();
   mkeys.clear();
+  psvs.clear();
   device_memory.clear();
   cqs.clear();
   cq_umems.clear();

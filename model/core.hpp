@@ -30,6 +30,7 @@
 #include "model/id_table.hpp"
 #include "model/iommu.hpp"
 #include "model/mkey.hpp"
+#include "model/psv_table.hpp"
 #include "model/model.hpp"
 #include "model/multicast_groups.hpp"
 #include "model/port_link.hpp"
@@ -135,6 +136,7 @@ class Core {
   EqTable eqs;
   CqTable cqs;
   MkeyTable mkeys;
+  PsvTable psvs;
   UmemTable umems;
   UserContexts user_contexts;
   QCounterTable q_counters;

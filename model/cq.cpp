@@ -73,6 +73,24 @@ prm::Buffer<prm::mlx5_err_cqe> encode_error(const Completion& c, bool owner) {
   return entry;
 }
 
+/// The halves of a signature have a field each.
+prm::Buffer<prm::mlx5_sig_err_cqe> encode_fault(const Completion& c, bool owner) {
+  const SignatureFault& fault = *c.fault;
+  prm::Buffer<prm::mlx5_sig_err_cqe> entry;
+  entry.put<"expected_trans_sig">(fault.expected >> 32)
+      .put<"actual_trans_sig">(fault.actual >> 32)
+      .put<"expected_reftag">(fault.expected & 0xffffffff)
+      .put<"actual_reftag">(fault.actual & 0xffffffff)
+      .put<"syndrome">(fault.syndrome)
+      .put<"sig_type">(prm::kSignatureOfBlock)
+      .put<"domain">(fault.domain)
+      .put<"mkey">(fault.key)
+      .put<"err_offset">(fault.offset)
+      .put<"qpn">(c.qpn)
+      .put<"op_own">(prm::op_own(c.opcode, owner));
+  return entry;
+}
+
 /// What a card has in the lower half is not known; no driver reads it.
 std::array<std::byte, 2 * prm::kCqeBytes> padded(std::span<const std::byte> entry) {
   std::array<std::byte, 2 * prm::kCqeBytes> all{};
@@ -210,6 +228,11 @@ bool CqTable::publish(Cq& cq, std::uint64_t number, std::span<const std::byte> e
 
 bool CqTable::write(Cq& cq, const Completion& completion, std::uint64_t now_ns) {
   const bool owner = (cq.producer >> cq.log_size & 1) != 0;
+  if (completion.fault != nullptr) {
+    const bool said = publish(cq, cq.producer, encode_fault(completion, owner).all());
+    if (said) ++cq.producer;
+    return said;
+  }
   const bool written = is_error(completion)
                            ? publish(cq, cq.producer, encode_error(completion, owner).all())
                            : publish(cq, cq.producer, encode(completion, owner, now_ns).all());

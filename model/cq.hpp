@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "model/block_format.hpp"
 #include "model/cqe_session.hpp"
 #include "model/dma.hpp"
 #include "model/eq.hpp"
@@ -48,6 +49,7 @@ struct Completion {
   std::optional<std::uint16_t> tag{};  // of VLAN, taken out
   /// Of an Ethernet frame: what it says beside the above; null for others.
   const prm::Buffer<prm::mlx5_ethernet_cqe>* ethernet = nullptr;
+  const SignatureFault* fault = nullptr;  // of SIGNATURE_ERR
 };
 
 class CqTable {

@@ -160,6 +160,8 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(CREATE_MKEY, Initialised, create_mkey, kHasList),
     PORTCULLIS_MODEL_ENTRY(DESTROY_MKEY, Initialised, destroy_mkey, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_MKEY, Initialised, query_mkey, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_PSV, Initialised, create_psv, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_PSV, Initialised, destroy_psv, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_SPECIAL_CONTEXTS, Initialised, query_special_contexts, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_UMEM, Initialised, create_umem, kHasList),
     PORTCULLIS_MODEL_ENTRY(DESTROY_UMEM, Initialised, destroy_umem, kPlain),

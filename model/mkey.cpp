@@ -66,6 +66,7 @@ void MkeyTable::clear() {
 }
 
 KeyCheck MkeyTable::check_deeper(const Key& key, const KeyUse& use) const noexcept {
+  if (key.has_signatures) return check_signed(key, use);
   return key.indirect ? check_klms(key, use) : check_pages(key, use);
 }
 
@@ -89,6 +90,7 @@ Extents MkeyTable::translate(std::uint32_t key_value, std::uint64_t va,
     return {};
   if (key.physical) return {{Extent{va, bytes}}, 1};
   if (key.on_device) return {{Extent{key.memic + va, bytes, true}}, 1};
+  if (key.has_signatures) return {};
   return key.indirect ? translate_klms(key, va, bytes) : translate_pages(key, va, bytes);
 }
 
@@ -115,8 +117,7 @@ Verdict MkeyTable::fill(const Create& request, Key& key) const {
   if (!key.physical && !key.indirect && !key.on_device &&
       mode != prm::number(prm::MkcAccessMode::MTT))
     return refuse(CommandStatus::BAD_PARAM_ERR, kBadMode);
-  if (c.get<"bsf_en">() != 0 || c.get<"bsf_octword_size">() != 0 || c.get<"sync_umr">() != 0)
-    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  if (c.get<"sync_umr">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   key.pd = key.home_pd = c.get<"pd">();
   key.qpn = c.get<"qpn">();
   key.variant = static_cast<std::uint8_t>(c.get<"mkey_7_0">());

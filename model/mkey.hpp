@@ -5,18 +5,21 @@
 // whatever stands between them in a schedule is a window that an adversary may open. A key of mode
 // KLM leads to other keys; model/mkey_indirect.cpp says by which rules. One of mode MEMIC leads to
 // device memory; whether its range is there is for who creates it to look
-// (model/device_memory.hpp).
+// (model/device_memory.hpp). One with a byte stream format in force has the addresses of the wire:
+// check() takes them, and translate() says nothing (model/signed_key.hpp).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "model/dma.hpp"
 #include "model/id_table.hpp"
+#include "model/signed_key.hpp"
 #include "model/verdict.hpp"
 #include "prm/enums.hpp"
 #include "prm/object_commands.hpp"
@@ -57,6 +60,7 @@ struct UmrRequest {
   std::uint32_t octwords = 0;         // two pages or one KLM each
   prm::ConstView<prm::mkc> context;
   std::span<const std::byte> translations{};  // of `octwords`
+  std::span<const std::byte> format{};        // a byte stream format; empty: it stays
 };
 
 class MkeyTable {
@@ -103,6 +107,17 @@ class MkeyTable {
     }
     return true;
   }
+
+  /// What the key has beside others, when signatures are in force; else null.
+  [[nodiscard]] SignedKey* signed_key(std::uint32_t key) noexcept;
+  /// As translate, of memory `at` bytes from the key's start on, whatever the wire has.
+  [[nodiscard]] Extents translate_memory(std::uint32_t key, std::uint64_t at,
+                                         std::uint32_t bytes) const noexcept;
+  [[nodiscard]] std::uint64_t start_of(std::uint32_t key) const noexcept {
+    return key >> 8 < keys_.size() ? keys_[key >> 8].start : 0;
+  }
+  /// Whether who holds the key is to hear of a fault now; then no more of another.
+  [[nodiscard]] bool reports_fault(std::uint32_t key) noexcept;
 
   // Commands. `translations` is the list behind the context in CREATE_MKEY, of which
   // `actual_octwords` octwords count; `page_access` is create_mkey_in.pg_access.
@@ -201,7 +216,8 @@ class MkeyTable {
     bool page_rights = false;        // some page allows less than the key does
     bool indirect = false;           // KLM mode
     bool strided = false;            // its entries come from a pattern
-    bool is_checked_deeper = false;  // either of the two
+    bool has_signatures = false;     // in force
+    bool is_checked_deeper = false;  // any of the four
     bool live = false;
     bool dying = false;         // DESTROY_MKEY waits for its last DMA
     bool physical = false;      // PA mode: the virtual address is the IOVA
@@ -209,12 +225,14 @@ class MkeyTable {
     std::uint64_t memic = 0;    // of MEMIC mode: where in BAR 0 address 0 is
     std::uint32_t pending = 0;  // DMA allowed and not done
     Life life = 0;
-    std::vector<std::uint64_t> pages;  // MTT entries, host order, low bits are rights
-    std::vector<Klm> klms;             // of an indirect key
-    prm::Buffer<prm::mkc> context;     // as given, for QUERY_MKEY
+    std::vector<std::uint64_t> pages;       // MTT entries, host order, low bits are rights
+    std::vector<Klm> klms;                  // of an indirect key
+    std::unique_ptr<SignedKey> signatures;  // null: no format was ever given
+    prm::Buffer<prm::mkc> context;          // as given, for QUERY_MKEY
   };
 
   [[nodiscard]] KeyCheck check_deeper(const Key& key, const KeyUse& use) const noexcept;
+  [[nodiscard]] KeyCheck check_signed(const Key& key, const KeyUse& use) const noexcept;
   [[nodiscard]] static KeyCheck check_pages(const Key& key, const KeyUse& use) noexcept;
   [[nodiscard]] KeyCheck check_klms(const Key& key, const KeyUse& use) const noexcept;
   [[nodiscard]] static Extents translate_pages(const Key& key, std::uint64_t va,
@@ -243,9 +261,13 @@ class MkeyTable {
                                           std::uint64_t length) noexcept;
   [[nodiscard]] static std::uint8_t rights(prm::ConstView<prm::mkc> context) noexcept;
   [[nodiscard]] bool admits(const Key& key, const UmrRequest& umr) const noexcept;
+  [[nodiscard]] static std::uint64_t memory_bytes(const Key& key, prm::ConstView<prm::mkc> context,
+                                                  const std::optional<BlockFormat>& format);
   [[nodiscard]] static bool is_covered(const Key& key, prm::ConstView<prm::mkc> context,
-                                       const UmrRequest& umr) noexcept;
+                                       std::uint64_t length, const UmrRequest& umr) noexcept;
   [[nodiscard]] static std::uint32_t reserved_octwords(const Key& key) noexcept;
+  static void take_format(Key& key, prm::ConstView<prm::mkc> context,
+                          const std::optional<BlockFormat>& format);
   static void take_translations(Key& key, const UmrRequest& umr);
 
   std::vector<Key> keys_;  // grows with the highest index in use

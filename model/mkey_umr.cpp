@@ -11,7 +11,10 @@
 //   translations     land at their offset, inside what CREATE_MKEY reserved for them. They come in
 //                    units of 64 bytes (MLX5_UMR_FLEX_ALIGNMENT, mlx5r_umr_update_xlt), so padding
 //                    may stand behind the last that has room: it is passed over
-//   not free after   then all of [start_addr, start_addr + len) must have translations
+//   not free after   then all of [start_addr, start_addr + len) must have translations. With
+//                    signatures in force len may be more than the data needs: mlx5_ib counts what
+//                    lies between data and signatures (mlx5_ib_map_mtt_mr_sg_pi of mr.c)
+//   a format         fits what CREATE_MKEY reserved (bsf_octword_size), and stays until the next
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -25,12 +28,13 @@ namespace {
 
 using prm::MkeyMask;
 
-// BSF_EN and EN_SIGERR change what CREATE_MKEY refuses, RELAXED_ORDERING_* what the capabilities
-// (relaxed_ordering_read_umr, relaxed_ordering_write_umr) do not offer.
-constexpr std::uint64_t kChangeable =
-    MkeyMask::LEN | MkeyMask::PAGE_SIZE | MkeyMask::START_ADDR | MkeyMask::PD |
-    MkeyMask::EN_RINVAL | MkeyMask::KEY | MkeyMask::QPN | MkeyMask::LR | MkeyMask::LW |
-    MkeyMask::RR | MkeyMask::RW | MkeyMask::A | MkeyMask::SMALL_FENCE | MkeyMask::FREE;
+// RELAXED_ORDERING_* change what the capabilities (relaxed_ordering_read_umr,
+// relaxed_ordering_write_umr) do not offer.
+constexpr std::uint64_t kChangeable = MkeyMask::LEN | MkeyMask::PAGE_SIZE | MkeyMask::START_ADDR |
+                                      MkeyMask::PD | MkeyMask::EN_RINVAL | MkeyMask::EN_SIGERR |
+                                      MkeyMask::BSF_EN | MkeyMask::KEY | MkeyMask::QPN |
+                                      MkeyMask::LR | MkeyMask::LW | MkeyMask::RR | MkeyMask::RW |
+                                      MkeyMask::A | MkeyMask::SMALL_FENCE | MkeyMask::FREE;
 /// Of a key of device memory the command alone says where it is.
 constexpr std::uint64_t kPlace = MkeyMask::LEN | MkeyMask::PAGE_SIZE | MkeyMask::START_ADDR;
 constexpr std::uint8_t kKnownFlags = prm::kUmrInline | prm::kUmrFailIfNotFree |
@@ -60,6 +64,8 @@ prm::Buffer<prm::mkc> changed(const prm::Buffer<prm::mkc>& now, const UmrRequest
   take<"qpn">(next, umr, MkeyMask::QPN);
   take<"mkey_7_0">(next, umr, MkeyMask::KEY);
   take<"en_rinval">(next, umr, MkeyMask::EN_RINVAL);
+  take<"expected_sigerr_count">(next, umr, MkeyMask::EN_SIGERR);
+  take<"bsf_en">(next, umr, MkeyMask::BSF_EN);
   take<"small_fence_on_rdma_read_response">(next, umr, MkeyMask::SMALL_FENCE);
   take<"lr">(next, umr, MkeyMask::LR);
   take<"lw">(next, umr, MkeyMask::LW);
@@ -89,6 +95,7 @@ bool MkeyTable::admits(const Key& key, const UmrRequest& umr) const noexcept {
   if ((umr.flags & prm::kUmrFailIfFree) != 0 && is_free) return false;
   if ((umr.flags & prm::kUmrCheckQpn) != 0 && key.qpn != prm::kMkcQpnAny && key.qpn != umr.qpn)
     return false;
+  if (umr.format.size() > context.get<"bsf_octword_size">() * prm::kWqeOctowordBytes) return false;
   const std::uint64_t reserved = reserved_octwords(key);
   const std::uint64_t units = (reserved + kUnitOctwords - 1) / kUnitOctwords;
   return umr.octwords == 0 ||
@@ -99,13 +106,23 @@ std::uint32_t MkeyTable::reserved_octwords(const Key& key) noexcept {
   return key.context.get<"translations_octword_size">();
 }
 
-/// Whether `context`, in use, has a translation for all it covers, of the key's and then of the
+/// How much memory the key will need translations for.
+std::uint64_t MkeyTable::memory_bytes(const Key& key, prm::ConstView<prm::mkc> context,
+                                      const std::optional<BlockFormat>& format) {
+  const std::uint64_t length = context.get<"len">();
+  const BlockFormat* const now = format                      ? &*format
+                                 : key.signatures != nullptr ? &key.signatures->format
+                                                             : nullptr;
+  if (context.get<"bsf_en">() == 0 || now == nullptr) return length;
+  return now->memory.place(now->data_bytes(length));
+}
+
+/// Whether `context`, in use, has a translation for all its `length`, of the key's and then of the
 /// UMR's.
-bool MkeyTable::is_covered(const Key& key, prm::ConstView<prm::mkc> context,
+bool MkeyTable::is_covered(const Key& key, prm::ConstView<prm::mkc> context, std::uint64_t length,
                            const UmrRequest& umr) noexcept {
   const std::uint64_t log_page_size = context.get<"log_page_size">();
   const std::uint64_t start = context.get<"start_addr">();
-  const std::uint64_t length = context.get<"len">();
   if (key.on_device || (key.physical && context.get<"length64">() != 0)) return true;
   if (length == 0 || length > std::numeric_limits<std::uint64_t>::max() - start) return false;
   if (key.physical) return true;
@@ -142,7 +159,10 @@ bool MkeyTable::reconfigure(const UmrRequest& request) {
   const prm::Buffer<prm::mkc> next = changed(key.context, umr);
   const prm::ConstView<prm::mkc> context(next.all());
   const bool is_free = context.get<"free">() != 0;
-  if (!is_free && !is_covered(key, context, umr)) return false;
+  const auto format =
+      umr.format.empty() ? std::optional<BlockFormat>{} : BlockFormat::parse(umr.format);
+  if (!umr.format.empty() && !format) return false;
+  if (!is_free && !is_covered(key, context, memory_bytes(key, context, format), umr)) return false;
 
   key.context = next;
   key.pd = context.get<"pd">();
@@ -156,6 +176,8 @@ bool MkeyTable::reconfigure(const UmrRequest& request) {
   }
   key.log_page_size = static_cast<std::uint8_t>(context.get<"log_page_size">());
   take_translations(key, umr);
+  take_format(key, context, format);
+  key.is_checked_deeper = key.indirect || key.page_rights || key.has_signatures;
   key.usable = !is_free;
   return true;
 }
@@ -192,7 +214,6 @@ void MkeyTable::take_translations(Key& key, const UmrRequest& umr) {
     key.pages[first + i] = entry;
     key.page_rights |= (entry & kMttRights) != kMttRights;
   }
-  key.is_checked_deeper = key.page_rights;
 }
 
 }  // namespace portcullis::model

@@ -27,6 +27,7 @@
 #include "model/model.hpp"
 #include "model/multicast_groups.hpp"
 #include "model/port_settings.hpp"
+#include "model/psv_table.hpp"
 #include "model/q_counters.hpp"
 #include "model/queue_pages.hpp"
 #include "model/scheduler.hpp"
@@ -66,6 +67,7 @@ struct TransportDeps {
   PortCounters* port_counters = nullptr;      // null: nobody reads what Ethernet frames came
   SharedReceives* shared_receives = nullptr;  // null: no QP has one
   const MulticastGroups* groups = nullptr;    // null: there are none
+  PsvTable* psvs = nullptr;                   // null: there are none
   /// What an atomic fetched goes to memory in the host's order, else big-endian.
   const bool* host_endian_atomics = &kHostEndian;
 };

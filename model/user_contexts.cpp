@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "prm/block_signature.hpp"
 #include "prm/counter_commands.hpp"
 #include "prm/enums.hpp"
 #include "prm/ethernet_commands.hpp"
@@ -89,6 +90,13 @@ constexpr std::array kNamings{
     Naming{Opcode::QUERY_MKEY, Act::Uses, Kind::Mkey, at<prm::query_mkey_in, "mkey_index">()},
     Naming{Opcode::DESTROY_MKEY, Act::Destroys, Kind::Mkey,
            at<prm::destroy_mkey_in, "mkey_index">()},
+
+    Naming{Opcode::CREATE_PSV, Act::Uses, Kind::Pd, at<prm::create_psv_in, "pd">()},
+    Naming{Opcode::CREATE_PSV, Act::Creates, Kind::Psv, at<prm::create_psv_out, "psv0_index">()},
+    Naming{Opcode::CREATE_PSV, Act::Creates, Kind::Psv, at<prm::create_psv_out, "psv1_index">()},
+    Naming{Opcode::CREATE_PSV, Act::Creates, Kind::Psv, at<prm::create_psv_out, "psv2_index">()},
+    Naming{Opcode::CREATE_PSV, Act::Creates, Kind::Psv, at<prm::create_psv_out, "psv3_index">()},
+    Naming{Opcode::DESTROY_PSV, Act::Destroys, Kind::Psv, at<prm::destroy_psv_in, "psvn">()},
 
     Naming{Opcode::CREATE_UMEM, Act::Creates, Kind::Umem, at<prm::create_umem_out, "umem_id">()},
     Naming{Opcode::DESTROY_UMEM, Act::Destroys, Kind::Umem, at<prm::destroy_umem_in, "umem_id">()},

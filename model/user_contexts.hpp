@@ -29,6 +29,7 @@ class UserContexts {
     Cq,
     Qp,
     Mkey,
+    Psv,
     Umem,
     QCounter,
     TransportDomain,

@@ -51,6 +51,7 @@ struct Work {
   std::vector<Placement> placements;  // of the payload, in order
   std::span<const std::byte> payload;
   std::vector<std::byte> kept;  // the payload, when it outlives its frame
+  bool is_rewritten = false;    // it is not what came: signatures were added or taken out
   Refusal refusal = Refusal::None;
   bool completes = false;  // a receive
   Completion completion;
@@ -83,7 +84,7 @@ struct Work {
     payload = {};
     kept.clear();
     refusal = Refusal::None;
-    completes = answers = released = false;
+    completes = answers = released = is_rewritten = false;
   }
 };
 

@@ -174,8 +174,9 @@ struct alignas(kCacheLineBytes) Qp {
   std::uint8_t retry_count = 0;
   std::uint8_t rnr_retry = 0;
   std::uint8_t max_fetching = 1;  // READs and atomics at a time
-  bool rlky = false;     // WQEs may name the reserved lkey; from CREATE_QP, as what follows
-  bool reg_umr = false;  // serves UMR alone, and has no peer
+  bool rlky = false;             // WQEs may name the reserved lkey; from CREATE_QP, as what follows
+  bool reg_umr = false;          // serves UMR alone, and has no peer
+  bool drains_on_fault = false;  // in a signature; or from INIT2INIT
   prm::QpServiceType service = prm::QpServiceType::RC;
   std::uint8_t transport = transport_bits::kRc;  // of its packets' opcodes
   bool has_sq = false;

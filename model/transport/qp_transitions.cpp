@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/transport/path.hpp"
+#include "prm/block_signature.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -41,7 +42,7 @@ constexpr std::uint32_t kRights = QpOptPar::RRE | QpOptPar::RAE | QpOptPar::RWE;
 constexpr std::array kRules{
     Rule{QpTransition::Rst2Init, QpState::RST, QpState::INIT, 0},
     Rule{QpTransition::Init2Init, QpState::INIT, QpState::INIT,
-         kRights | QpOptPar::PKEY_INDEX | QpOptPar::PRI_PORT},
+         kRights | QpOptPar::PKEY_INDEX | QpOptPar::PRI_PORT | prm::kOptParDrainSigerr},
     Rule{QpTransition::Init2Rtr, QpState::INIT, QpState::RTR, kRights | QpOptPar::PKEY_INDEX},
     Rule{QpTransition::Rtr2Rts, QpState::RTR, QpState::RTS,
          kRights | QpOptPar::RNR_TIMEOUT | QpOptPar::PM_STATE},
@@ -131,6 +132,10 @@ void take_optional(Qp& qp, Context context, std::uint32_t mask) {
   if (has(mask, QpOptPar::RNR_TIMEOUT)) take<"min_rnr_nak">(qp, context);
   if (has(mask, QpOptPar::COUNTER_SET_ID)) take<"counter_set_id">(qp, context);
   if (has(mask, QpOptPar::Q_KEY)) take_q_key(qp, context);
+  if ((mask & prm::kOptParDrainSigerr) != 0) {
+    qp.drains_on_fault = context.get<"drain_sigerr">() != 0;
+    take<"drain_sigerr">(qp, context);
+  }
 }
 
 /// Packets that are built from now on leave by the new port, those sent again too.
@@ -294,6 +299,7 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
     qp->uar = context.get<"uar_page">();
   }
   qp->rlky = context.get<"rlky">() != 0;
+  qp->drains_on_fault = context.get<"drain_sigerr">() != 0;
   if (const std::uint64_t receive_bytes = receive_queue_bytes(context); receive_bytes != 0) {
     qp->rq.pages = pages;
     qp->rq.entries = 1U << context.get<"log_rq_size">();

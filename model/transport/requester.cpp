@@ -72,10 +72,15 @@ prm::ConstView<prm::mlx5_wqe_av> address_of(const SendWqe& wqe) noexcept {
                                               SendWqe::kAddressAt);
 }
 
+/// Nothing of it leaves, and it has its turn when it is the oldest.
+bool changes_keys(prm::WqeOpcode opcode) noexcept {
+  return opcode == prm::WqeOpcode::UMR || opcode == prm::WqeOpcode::SET_PSV;
+}
+
 /// Whether the service of `qp` has such an operation: what nobody answers fetches nothing, and has
 /// no SEND that invalidates (ib_pack.h has opcodes for that of RC alone).
 bool is_carried(const Qp& qp, prm::WqeOpcode opcode) noexcept {
-  if (opcode == prm::WqeOpcode::UMR || opcode == prm::WqeOpcode::NOP) return true;
+  if (changes_keys(opcode) || opcode == prm::WqeOpcode::NOP) return true;
   if (qp.is_datagram()) return opcode == prm::WqeOpcode::SEND || opcode == prm::WqeOpcode::SEND_IMM;
   const bool is_acknowledged = is_fetch(opcode) || opcode == prm::WqeOpcode::SEND_INVAL;
   return !qp.reg_umr && (qp.is_reliable() || !is_acknowledged);
@@ -218,7 +223,7 @@ bool Requester::fetch(Qp& qp) {
   message.wqe_blocks = static_cast<std::uint16_t>(wqe_.blocks);
   message.opcode = wqe_.opcode;
   message.signaled = (wqe_.fm_ce_se & prm::kCtrlCqUpdate) != 0;
-  message.is_umr = wqe_.opcode == prm::WqeOpcode::UMR;
+  message.is_umr = changes_keys(wqe_.opcode);
   const bool is_local = message.is_umr || wqe_.opcode == prm::WqeOpcode::NOP;
   if (fault != WqeFault::None || !is_carried(qp, wqe_.opcode)) {
     message.in_error = true;
@@ -337,7 +342,7 @@ bool Requester::wants_ack(Qp& qp, const Message& message, bool last) {
 }
 
 /// The key is checked for every packet, a repeated one included.
-bool Requester::gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> out) {
+bool Requester::gather(Qp& qp, std::uint64_t offset, std::span<std::byte> out) {
   for (const WqePiece& piece : std::span(wqe_.pieces).first(wqe_.piece_count)) {
     if (out.empty()) break;
     if (offset >= piece.bytes) {
@@ -360,7 +365,9 @@ bool Requester::gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> 
         to += where.bytes();
         return is_read;
       };
-      if (!engine_->deps.mkeys->translate_all(piece.lkey, va, bytes, read)) return false;
+      if (!engine_->deps.mkeys->translate_all(piece.lkey, va, bytes, read) &&
+          !gather_signed(qp, piece.lkey, va, out.first(bytes)))
+        return false;
     }
     out = out.subspan(bytes);
     offset = 0;
@@ -498,6 +505,7 @@ void Requester::check_drained(Qp& qp) {
     return;
   if (send.oldest != send.newest && send.at(send.oldest).has_changed_key) return;
   stop(qp);
+  forget_fetched(send);
   qp.state = prm::QpState::SQD;
   engine_->raise(prm::EventType::SQ_DRAINED, qp);
 }

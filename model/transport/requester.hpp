@@ -75,21 +75,28 @@ class Requester {
   [[nodiscard]] bool fetch(Qp& qp);
   [[nodiscard]] bool load(Qp& qp, const Message& message);
   [[nodiscard]] bool address(Qp& qp) const;
-  [[nodiscard]] bool gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> out);
+  [[nodiscard]] bool gather(Qp& qp, std::uint64_t offset, std::span<std::byte> out);
   [[nodiscard]] bool wants_ack(Qp& qp, const Message& message, bool last);
+
+  [[nodiscard]] bool gather_signed(Qp& qp, std::uint32_t key, std::uint64_t va,
+                                   std::span<std::byte> out);
+  [[nodiscard]] bool scatter_signed(Qp& qp, std::uint32_t key, std::uint64_t va,
+                                    std::span<const std::byte> data);
+  void report(Qp& qp, const SignatureFault& fault);
+  static void drain_task(void* self, std::uint64_t qpn);
+  void forget_fetched(SendState& send) noexcept;
 
   Step carry_out_umr(Qp& qp, Message& message);
   Step fail_umr(Qp& qp, Message& message, const WqeError& error);
-  [[nodiscard]] const WqeError* change_key(const Qp& qp);
-  [[nodiscard]] const WqeError* read_translations(const Qp& qp, bool is_inline,
-                                                  std::span<std::byte> out);
+  [[nodiscard]] const WqeError* change_key(Qp& qp);
+  [[nodiscard]] const WqeError* set_psv(const Qp& qp);
+  [[nodiscard]] const WqeError* read_translations(Qp& qp, bool is_inline, std::span<std::byte> out);
 
   void handle_acknowledge(Qp& qp, const Packet& packet);
   void handle_data(Qp& qp, const Packet& packet);
-  [[nodiscard]] const WqeError* take_response(const Qp& qp, const Message& message,
-                                              const Packet& packet);
-  [[nodiscard]] const WqeError* take_original(const Qp& qp, const Packet& packet);
-  [[nodiscard]] bool scatter(const Qp& qp, std::uint64_t offset, std::span<const std::byte> data);
+  [[nodiscard]] const WqeError* take_response(Qp& qp, const Message& message, const Packet& packet);
+  [[nodiscard]] const WqeError* take_original(Qp& qp, const Packet& packet);
+  [[nodiscard]] bool scatter(Qp& qp, std::uint64_t offset, std::span<const std::byte> data);
   void handle_nak(Qp& qp, const Packet& packet);
   void handle_rnr_nak(Qp& qp, const Packet& packet);
   [[nodiscard]] static std::uint32_t reach(const SendState& send, std::uint32_t psn) noexcept;

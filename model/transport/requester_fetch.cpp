@@ -48,8 +48,7 @@ void Requester::handle_data(Qp& qp, const Packet& packet) {
 }
 
 /// Null: it is in memory.
-const WqeError* Requester::take_response(const Qp& qp, const Message& message,
-                                         const Packet& packet) {
+const WqeError* Requester::take_response(Qp& qp, const Message& message, const Packet& packet) {
   const std::uint32_t number = (packet.psn - message.first_psn) & kPsnMask;
   const bool last = number + 1 == message.packets;
   // A READ that was asked for again may begin in its middle.
@@ -63,7 +62,7 @@ const WqeError* Requester::take_response(const Qp& qp, const Message& message,
 
 /// The wire is big-endian; memory is as SET_HCA_CAP of the atomic capabilities asked for
 /// (handle_hca_cap_atomic of mlx5/core/main.c: "Set requestor to host endianness").
-const WqeError* Requester::take_original(const Qp& qp, const Packet& packet) {
+const WqeError* Requester::take_original(Qp& qp, const Packet& packet) {
   std::uint64_t value = packet.original;
   if (!*engine_->deps.host_endian_atomics) value = __builtin_bswap64(value);
   const auto bytes = std::bit_cast<std::array<std::byte, sizeof value>>(value);
@@ -71,7 +70,7 @@ const WqeError* Requester::take_original(const Qp& qp, const Packet& packet) {
 }
 
 /// What was fetched goes to the WQE's memory, `offset` bytes into the message.
-bool Requester::scatter(const Qp& qp, std::uint64_t offset, std::span<const std::byte> data) {
+bool Requester::scatter(Qp& qp, std::uint64_t offset, std::span<const std::byte> data) {
   for (const WqePiece& piece : std::span(wqe_.pieces).first(wqe_.piece_count)) {
     if (data.empty()) break;
     if (offset >= piece.bytes) {
@@ -84,12 +83,16 @@ bool Requester::scatter(const Qp& qp, std::uint64_t offset, std::span<const std:
     const KeyUse use{piece.lkey, qp.pd, qp.qpn, va, bytes, access::kLocalWrite, qp.rlky};
     if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return false;
     // A PCIe write is posted: the device does not learn that an IOMMU refused it.
+    const std::byte* from = data.data();
     const auto write = [&](const Extents& where) {
-      static_cast<void>(engine_->deps.dma->write_payload(where, data.data()));
-      data = data.subspan(where.bytes());
+      static_cast<void>(engine_->deps.dma->write_payload(where, from));
+      from += where.bytes();
       return true;
     };
-    if (!engine_->deps.mkeys->translate_all(piece.lkey, va, bytes, write)) return false;
+    if (!engine_->deps.mkeys->translate_all(piece.lkey, va, bytes, write) &&
+        !scatter_signed(qp, piece.lkey, va, data.first(bytes)))
+      return false;
+    data = data.subspan(bytes);
     offset = 0;
   }
   return data.empty();

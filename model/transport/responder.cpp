@@ -148,7 +148,10 @@ Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
   const KeyUse use{receive.rkey, receive.pd,        qp.qpn,
                    receive.va,   receive.remaining, access::kRemoteWrite};
   if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return Refusal::RemoteAccess;
-  if (!place(receive.rkey, receive.va, bytes)) return Refusal::RemoteAccess;
+  if (!place(receive.rkey, receive.va, bytes)) {
+    receive.cached_rkey = 0;
+    return place_signed(qp, use, {}, packet.payload) ? Refusal::None : Refusal::RemoteAccess;
+  }
   const Extents& where = work_.placements.front().where;
   // An indirect key's entries may lie anywhere in a page: only what one key maps goes on from here,
   // and of host memory, whose pages the cache is said to keep.
@@ -188,7 +191,7 @@ Refusal Responder::admit_send(Qp& qp, const Packet& packet) {
   if (packet.info().has_invalidate &&
       !engine_->deps.mkeys->can_be_invalidated(packet.immediate, qp.receive.pd, qp.qpn))
     return Refusal::RemoteAccess;
-  return place_in_receive(qp, bytes) ? Refusal::None : Refusal::Protection;
+  return place_in_receive(qp, packet.payload) ? Refusal::None : Refusal::Protection;
 }
 
 /// False: the key does not lead there any more.
@@ -206,9 +209,10 @@ bool Responder::has_room(const Qp& qp, std::size_t bytes) {
   return qp.receive.received + bytes <= room;
 }
 
-/// Where the next `bytes` of the message go in the receive's memory.
-bool Responder::place_in_receive(const Qp& qp, std::size_t bytes) {
+/// Where the message goes on in the receive's memory.
+bool Responder::place_in_receive(const Qp& qp, std::span<const std::byte> payload) {
   const MkeyTable& mkeys = *engine_->deps.mkeys;
+  std::size_t bytes = payload.size();
   std::uint64_t skip = qp.receive.received;
   for (const ReceivePiece& piece : qp.receive.pieces) {
     if (bytes == 0) break;
@@ -221,7 +225,7 @@ bool Responder::place_in_receive(const Qp& qp, std::size_t bytes) {
         static_cast<std::uint32_t>(std::min<std::uint64_t>(piece.bytes - skip, bytes));
     const KeyUse use{piece.lkey, qp.receive.pd, qp.qpn, va, part, access::kLocalWrite, qp.rlky};
     if (mkeys.check(use) != KeyCheck::Ok) return false;
-    if (!place(piece.lkey, va, part)) return false;
+    if (!place_part(qp, use, payload, payload.size() - bytes)) return false;
     bytes -= part;
     skip = 0;
   }
@@ -244,7 +248,7 @@ void Responder::advance_data(Qp& qp, const Packet& packet) {
   ReceiveState& receive = qp.receive;
   const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
   const bool end = packet.info().end;
-  work_.payload = packet.payload;
+  work_.payload = work_.is_rewritten ? std::span<const std::byte>(work_.kept) : packet.payload;
   receive.in_message = !end;
   receive.operation = packet.info().operation;
   receive.acked_psn = packet.psn;

@@ -91,7 +91,13 @@ class Responder {
   [[nodiscard]] Refusal admit_read(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_atomic(Qp& qp, const Packet& packet);
   [[nodiscard]] bool place(std::uint32_t key, std::uint64_t va, std::uint32_t bytes);
-  [[nodiscard]] bool place_in_receive(const Qp& qp, std::size_t bytes);
+  [[nodiscard]] bool place_in_receive(const Qp& qp, std::span<const std::byte> payload);
+  [[nodiscard]] bool place_part(const Qp& qp, const KeyUse& use, std::span<const std::byte> payload,
+                                std::size_t from);
+  [[nodiscard]] bool place_signed(const Qp& qp, const KeyUse& use,
+                                  std::span<const std::byte> before,
+                                  std::span<const std::byte> part);
+  [[nodiscard]] bool fetch_signed(const Qp& qp, Work& work) const;
   /// The QP goes on to the next packet.
   void advance(Qp& qp, const Packet& packet);
   void advance_read(Qp& qp, const Packet& packet);

@@ -142,7 +142,7 @@ bool Responder::check_response(Qp& qp, Work& work) const {
         return true;
       })) {
     work.placements.clear();
-    return false;
+    return fetch_signed(qp, work);
   }
   if (known != nullptr && work.placements.size() == 1) {
     known->where.resize(std::max<std::size_t>(known->where.size(), index + 1));

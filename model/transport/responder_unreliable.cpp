@@ -65,9 +65,11 @@ Refusal Responder::admit_datagram(Qp& qp, const Packet& packet) {
   if (fault == ReceiveFault::Unreadable) return Refusal::Protection;
   receive.received = 0;
   if (!has_room(qp, kNetworkBytes + packet.payload.size())) return Refusal::TooLong;
-  if (!packet.network.empty() && !place_in_receive(qp, kNetworkBytes)) return Refusal::Protection;
+  // Where the header goes counts here, and what it says in take_datagram.
+  constexpr std::array<std::byte, kNetworkBytes> kHeader{};
+  if (!packet.network.empty() && !place_in_receive(qp, kHeader)) return Refusal::Protection;
   receive.received = kNetworkBytes;
-  return place_in_receive(qp, packet.payload.size()) ? Refusal::None : Refusal::Protection;
+  return place_in_receive(qp, packet.payload) ? Refusal::None : Refusal::Protection;
 }
 
 /// An IPv4 header stands in the second half (rdma_network_hdr of include/rdma/ib_verbs.h).

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "prm/block_signature.hpp"
 #include "prm/view.hpp"
 
 namespace portcullis::model {
@@ -162,6 +163,10 @@ WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn
     case prm::WqeOpcode::UMR:
       out.immediate = ctrl.get<"imm">();
       return end >= SendWqe::kUmrDataAt ? WqeFault::None : WqeFault::Malformed;
+    case prm::WqeOpcode::SET_PSV:
+      return end >= prm::mlx5_wqe_ctrl_seg::bytes + prm::mlx5_seg_set_psv::bytes
+                 ? WqeFault::None
+                 : WqeFault::Malformed;
     default:
       return WqeFault::Unsupported;
   }

@@ -16,10 +16,12 @@ set(MODEL_TRANSPORT_SOURCES
     transport/requester.cpp
     transport/requester_fetch.cpp
     transport/requester_retry.cpp
+    transport/requester_signed.cpp
     transport/requester_turn.cpp
     transport/responder.cpp
     transport/responder_atomic.cpp
     transport/responder_read.cpp
+    transport/responder_signed.cpp
     transport/responder_unreliable.cpp
     transport/send_wqe.cpp
     transport/transport.cpp

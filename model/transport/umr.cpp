@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// UMR: a WQE that changes a memory key. LOCAL_INV is one that only frees (set_linv_wr of
-// mlx5_ib/wr.c). It is carried out when every WQE before it is complete, as rxe demands of
-// LOCAL_INV (rxe_wqe_is_fenced), and completes when no DMA is pending under the key:
+// UMR: a WQE that changes a memory key, and SET_PSV, which changes what the signatures of one begin
+// with (model/psv_table.hpp) and has its turn as a UMR has. LOCAL_INV is one that only frees
+// (set_linv_wr of mlx5_ib/wr.c). It is carried out when every WQE before it is complete, as rxe
+// demands of LOCAL_INV (rxe_wqe_is_fenced), and completes when no DMA is pending under the key:
 // mlx5r_umr_revoke_mr promises that (assumption A2, behaviour a2-off). New packets meet the key as
 // it is now at once.
 //
@@ -13,9 +14,11 @@
 #include <utility>
 
 #include "model/behaviours.hpp"
+#include "model/psv_table.hpp"
 #include "model/reserved.hpp"
 #include "model/transport/requester.hpp"
 #include "model/transport/wqe_error.hpp"
+#include "prm/block_signature.hpp"
 #include "prm/wqe.hpp"
 
 namespace portcullis::model {
@@ -25,8 +28,10 @@ Requester::Step Requester::carry_out_umr(Qp& qp, Message& message) {
   if (send.cursor != send.oldest) return Step::Idle;
   if (!message.has_changed_key) {
     if (!load(qp, message)) return fail_umr(qp, message, wqe_error::kLocalQpOperation);
-    if (const WqeError* const error = change_key(qp)) return fail_umr(qp, message, *error);
-    message.umr_key = wqe_.immediate;
+    const bool is_key = message.opcode == prm::WqeOpcode::UMR;
+    if (const WqeError* const error = is_key ? change_key(qp) : set_psv(qp))
+      return fail_umr(qp, message, *error);
+    message.umr_key = is_key ? wqe_.immediate : 0;
     message.has_changed_key = true;
   }
   if (!engine_->deps.behaviours->a2_off &&
@@ -54,39 +59,53 @@ void Requester::keys_idle() {
 }
 
 /// The UMR in wqe_; nothing when it was carried out.
-const WqeError* Requester::change_key(const Qp& qp) {
+const WqeError* Requester::change_key(Qp& qp) {
   const std::span<const std::byte> bytes(wqe_.bytes);
   const auto segment =
       bytes.subspan<prm::mlx5_wqe_ctrl_seg::bytes, prm::mlx5_wqe_umr_ctrl_seg::bytes>();
   const prm::ConstView<prm::mlx5_wqe_umr_ctrl_seg> control{segment};
   const auto flags = static_cast<std::uint8_t>(control.get<"flags">());
-  const auto offset = static_cast<std::uint32_t>(control.get<"translation_offset">());
   const auto octowords = static_cast<std::uint32_t>(control.get<"klm_octowords">());
-  // Without its flag the field counts octowords of a signature, which no key here has.
-  if (!reserved_bits_clear<prm::mlx5_wqe_umr_ctrl_seg>(segment) ||
-      (offset != 0 && (flags & prm::kUmrTranslationOffsetEn) == 0))
+  // One field for two numbers (the union of mlx5_wqe_umr_ctrl_seg in qp.h).
+  const bool has_offset = (flags & prm::kUmrTranslationOffsetEn) != 0;
+  const auto field = static_cast<std::uint32_t>(control.get<"translation_offset">());
+  const std::uint32_t format_octowords = has_offset ? 0 : field;
+  if (!reserved_bits_clear<prm::mlx5_wqe_umr_ctrl_seg>(segment))
     return &wqe_error::kLocalQpOperation;
-  std::vector<std::byte> translations(octowords * prm::kWqeOctowordBytes);
-  if (const WqeError* const error =
-          read_translations(qp, (flags & prm::kUmrInline) != 0, translations))
+  std::vector<std::byte> lists((octowords + format_octowords) * prm::kWqeOctowordBytes);
+  if (const WqeError* const error = read_translations(qp, (flags & prm::kUmrInline) != 0, lists))
     return error;
+  const std::span<const std::byte> all(lists);
+  const std::size_t translations = octowords * prm::kWqeOctowordBytes;
   const UmrRequest umr{
       .key = wqe_.immediate,
       .qpn = qp.qpn,
       .pd = qp.reg_umr ? std::nullopt : std::optional(qp.pd),
       .flags = flags,
       .mask = control.get<"mkey_mask">(),
-      .offset_octwords = offset,
+      .offset_octwords = has_offset ? field : 0,
       .octwords = octowords,
       .context = prm::ConstView<prm::mkc>::at(bytes, SendWqe::kUmrContextAt),
-      .translations = translations,
+      .translations = all.first(translations),
+      .format = all.subspan(translations),
   };
   return engine_->deps.mkeys->reconfigure(umr) ? nullptr : &wqe_error::kMemoryBind;
 }
 
+/// The SET_PSV in wqe_. One that is not in the QP's PD ends as a UMR of such a key does.
+const WqeError* Requester::set_psv(const Qp& qp) {
+  const auto segment = prm::ConstView<prm::mlx5_seg_set_psv>::at(
+      std::span<const std::byte>(wqe_.bytes), prm::mlx5_wqe_ctrl_seg::bytes);
+  const std::uint64_t value =
+      std::uint64_t{segment.get<"transient_sig">()} << 32 | segment.get<"ref_tag">();
+  PsvTable* const psvs = engine_->deps.psvs;
+  return psvs != nullptr && psvs->set(segment.get<"psv_num">(), qp.pd, value)
+             ? nullptr
+             : &wqe_error::kMemoryBind;
+}
+
 /// Behind the context, or in memory that a data segment there names.
-const WqeError* Requester::read_translations(const Qp& qp, bool is_inline,
-                                             std::span<std::byte> out) {
+const WqeError* Requester::read_translations(Qp& qp, bool is_inline, std::span<std::byte> out) {
   if (out.empty()) return nullptr;
   const std::size_t room = wqe_.end - SendWqe::kUmrDataAt;
   const auto data = std::span<const std::byte>(wqe_.bytes).subspan(SendWqe::kUmrDataAt);

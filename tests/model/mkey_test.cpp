@@ -223,7 +223,7 @@ TEST_F(MkeyTableTest, ModesThatAreNotOffered_AreBadParameters) {
   context_.set<"access_mode_1_0", 0>().set<"access_mode_4_2", 1>();  // SW_ICM
   EXPECT_EQ(create().status, CommandStatus::BAD_PARAM_ERR);
   context_.put<"access_mode_1_0">(prm::MkcAccessMode::MTT);
-  context_.set<"access_mode_4_2", 0>().set<"bsf_en", 1>();
+  context_.set<"access_mode_4_2", 0>().set<"sync_umr", 1>();
   EXPECT_EQ(create().status, CommandStatus::BAD_PARAM_ERR);
   EXPECT_EQ(table_.size(), 0U);
 }

@@ -93,6 +93,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   deps.q_counters = &q_counters_;
   deps.port_counters = &port_counters_;
   deps.flows = &flows_;
+  deps.psvs = &psvs_;
   deps.shared_receives = &shared_receives_;
   deps.groups = &groups_;
   deps.deliver_datagram = [this](const FlowDecision& decision, const IpoibDatagram& datagram,
@@ -208,6 +209,19 @@ std::uint32_t Host::make_free_key(prm::MkcAccessMode mode, std::uint32_t octowor
   return index << 8 | kVariant;
 }
 
+std::uint32_t Host::make_signed_key(std::uint32_t octowords, std::uint32_t pd) {
+  prm::Buffer<prm::mkc> mkc;
+  mkc.set<"free", 1>().set<"umr_en", 1>().set<"lr", 1>().set<"bsf_en", 1>();
+  mkc.set<"bsf_octword_size", 4>().put<"access_mode_1_0">(prm::MkcAccessMode::KLMS);
+  mkc.put<"qpn">(prm::kMkcQpnAny).put<"pd">(pd);
+  mkc.put<"mkey_7_0">(kVariant).put<"translations_octword_size">(octowords);
+  std::uint32_t index = 0;
+  must(mkeys_.create({prm::ConstView<prm::mkc>(mkc.all()), true, 0, {}}, index));
+  return index << 8 | kVariant;
+}
+
+std::uint32_t Host::make_psv(std::uint32_t pd) { return psvs_.create(pd).value_or(0); }
+
 void Host::join(const Gid& group, std::uint32_t qpn) {
   must(groups_.attach(group, qpn));
   transport_->port_changed();
@@ -241,7 +255,7 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"log_ack_req_freq">(8).put<"counter_set_id">(options.counters);
   qpc.put<"primary_address_path.vhca_port_num">(1).put<"q_key">(options.q_key);
   qpc.put<"xrcd">(options.xrcd).put<"no_sq">(options.no_sq);
-  qpc.put<"block_lb_mc">(options.block_lb_mc);
+  qpc.put<"block_lb_mc">(options.block_lb_mc).put<"drain_sigerr">(options.drain_sigerr);
   if (options.is_underlay)
     qpc.set<"ulp_stateless_offload_mode", 2>().put<"rq_type">(prm::QpRqType::NON_ZERO_RQ);
   qpc.put<"primary_address_path.ack_timeout">(options.ack_timeout);
@@ -510,6 +524,7 @@ std::optional<Cqe> Host::poll_cq() {
   cells::store_release<std::uint32_t>(cq_.bytes.data() + size * prm::kCqeBytes,
                                       cells::be32(prm::cq_consumer_index(cq_consumer_)));
   Cqe cqe;
+  std::ranges::copy(entry, cqe.bytes.begin());
   cqe.opcode = prm::cqe_opcode(op_own);
   cqe.wqe_counter = error.get<"wqe_counter">();
   cqe.qpn = prm::cqe_qpn(error.get<"s_wqe_opcode_qpn">());

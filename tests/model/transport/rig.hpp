@@ -80,6 +80,7 @@ struct QpOptions {
   std::uint32_t xrcd = 0;   // of XRC
   bool no_sq = false;
   bool block_lb_mc = false;
+  bool drain_sigerr = false;
   bool is_underlay = false;  // no queues: ulp_stateless_offload_mode 2
 };
 
@@ -96,6 +97,7 @@ struct Cqe {
   std::uint32_t l4_hdr_type_etc = 0;
   std::uint32_t vlan_info = 0;
   std::uint32_t user_index = 0;
+  std::array<std::byte, prm::kCqeBytes> bytes{};  // as they came
 };
 
 /// A data segment.
@@ -140,6 +142,10 @@ class Host {
   /// One that UMRs will fill: free, with room for that many octowords of translations.
   [[nodiscard]] std::uint32_t make_free_key(prm::MkcAccessMode mode, std::uint32_t octowords,
                                             std::uint32_t pd, bool remote_invalidate = false);
+  /// The same of mode KLM, with room for a byte stream format (_mlx5dv_create_mkey of rdma-core's
+  /// mlx5/verbs.c), and a PSV for it.
+  [[nodiscard]] std::uint32_t make_signed_key(std::uint32_t octowords, std::uint32_t pd);
+  [[nodiscard]] std::uint32_t make_psv(std::uint32_t pd);
   void destroy_key(std::uint32_t key);
   [[nodiscard]] bool has_pending_dma(std::uint32_t key) const {
     return mkeys_.has_pending_dma(key >> 8);
@@ -279,6 +285,7 @@ class Host {
   std::unique_ptr<Scheduler> scheduler_;
   CqTable cqs_;
   MkeyTable mkeys_;
+  PsvTable psvs_{8};
   QCounterTable q_counters_;
   PortSettings port_;
   PortCounters port_counters_;
