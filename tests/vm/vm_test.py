@@ -95,7 +95,7 @@ class VmTree(unittest.TestCase):
                                     "ipoib", "latency", "leased_rxe", "mad", "mlx5_core_6_1",
                                     "mlx5_ib_6_1", "mlx5_ib_loads", "mlx5_ib_loads_eth",
                                     "mlx5_ib_qps", "netdev", "netdev_6_1", "nic_tx", "nvme",
-                                    "post_cost", "post_cost_eth", "rdma_core_tests",
+                                    "nvme_pi", "post_cost", "post_cost_eth", "rdma_core_tests",
                                     "rdma_core_tests_eth", "roce", "roce_rxe", "soft-roce",
                                     "testpmd", "ucx"})
 
