@@ -33,7 +33,7 @@ struct Extent {
 };
 
 /// At most four: a frame's payload is at most 4096 bytes, translation pages are at least that, and
-/// of an indirect key two entries are followed at a time.
+/// of an indirect key two entries are followed at a time, or one that leads to another such key.
 struct Extents {
   std::array<Extent, 4> extent{};
   std::uint32_t count = 0;
@@ -43,7 +43,7 @@ struct Extents {
     return sum;
   }
   /// The keys that an indirect one led to; 0: none.
-  std::array<std::uint32_t, 2> through{};
+  std::array<std::uint32_t, 3> through{};
 };
 
 /// Guest memory behind messages. False: refused, or nobody answers.

@@ -80,8 +80,8 @@ KeyCheck MkeyTable::check_pages(const Key& key, const KeyUse& use) noexcept {
   return KeyCheck::Ok;
 }
 
-Extents MkeyTable::translate(std::uint32_t key_value, std::uint64_t va,
-                             std::uint32_t bytes) const noexcept {
+Extents MkeyTable::translate_below(std::uint32_t key_value, std::uint64_t va, std::uint32_t bytes,
+                                   std::uint32_t depth) const noexcept {
   const std::uint32_t index = key_value >> 8;
   if (index >= keys_.size() || !keys_[index].usable) return {};
   const Key& key = keys_[index];
@@ -91,7 +91,7 @@ Extents MkeyTable::translate(std::uint32_t key_value, std::uint64_t va,
   if (key.physical) return {{Extent{va, bytes}}, 1};
   if (key.on_device) return {{Extent{key.memic + va, bytes, true}}, 1};
   if (key.has_signatures) return {};
-  return key.indirect ? translate_klms(key, va, bytes) : translate_pages(key, va, bytes);
+  return key.indirect ? translate_klms(key, va, bytes, depth) : translate_pages(key, va, bytes);
 }
 
 Extents MkeyTable::translate_pages(const Key& key, std::uint64_t va, std::uint32_t bytes) noexcept {

@@ -47,6 +47,7 @@ struct KeyUse {
   std::uint64_t length = 0;  // 0 checks key, PD, QPN and rights only
   std::uint8_t access = 0;   // access::k* or-ed
   bool rlky = false;         // qpc.rlky: the reserved lkey may be used
+  std::uint8_t depth = 0;    // indirect keys that led to this one
 };
 
 /// What a UMR WQE asks for.
@@ -67,8 +68,8 @@ class MkeyTable {
  public:
   /// The largest range one translate() takes: a frame's payload.
   static constexpr std::uint32_t kMaxTranslation = 4096;
-  /// cmd_hca_cap.max_indirection: the entries of an indirect key lead to direct ones.
-  static constexpr std::uint32_t kMaxIndirection = 1;
+  /// cmd_hca_cap.max_indirection: indirect keys one behind the other.
+  static constexpr std::uint32_t kMaxIndirection = 2;
   /// cmd_hca_cap.log_max_klm_list_size: entries that CREATE_MKEY may reserve, for UMRs too.
   static constexpr std::uint32_t kLogMaxKlms = 16;
 
@@ -96,7 +97,9 @@ class MkeyTable {
   /// Of an indirect key no more than its next two entries hold. No extents when the key is gone or
   /// does not cover the range any more.
   [[nodiscard]] Extents translate(std::uint32_t key, std::uint64_t va,
-                                  std::uint32_t bytes) const noexcept;
+                                  std::uint32_t bytes) const noexcept {
+    return translate_below(key, va, bytes, 0);
+  }
   /// All of it, part by part. False: a part is not there, or `take` says so of one.
   template <class Take>
   bool translate_all(std::uint32_t key, std::uint64_t va, std::uint32_t bytes, Take take) const {
@@ -140,10 +143,10 @@ class MkeyTable {
     Life life = 0;  // 0: nobody is held
     bool operator==(const Hold&) const = default;
   };
-  using Holds = std::array<Hold, 3>;
+  using Holds = std::array<Hold, 4>;
   /// `where` is what translate() said.
   [[nodiscard]] Holds begin_dma(std::uint32_t key, const Extents& where) noexcept {
-    return {hold(key), hold(where.through[0]), hold(where.through[1])};
+    return {hold(key), hold(where.through[0]), hold(where.through[1]), hold(where.through[2])};
   }
   void end_dma(const Holds& holds);
   [[nodiscard]] bool has_pending_dma(std::uint32_t index) const noexcept {
@@ -235,13 +238,16 @@ class MkeyTable {
   [[nodiscard]] KeyCheck check_signed(const Key& key, const KeyUse& use) const noexcept;
   [[nodiscard]] static KeyCheck check_pages(const Key& key, const KeyUse& use) noexcept;
   [[nodiscard]] KeyCheck check_klms(const Key& key, const KeyUse& use) const noexcept;
+  /// `depth` indirect keys led to this one.
+  [[nodiscard]] Extents translate_below(std::uint32_t key, std::uint64_t va, std::uint32_t bytes,
+                                        std::uint32_t depth) const noexcept;
   [[nodiscard]] static Extents translate_pages(const Key& key, std::uint64_t va,
                                                std::uint32_t bytes) noexcept;
-  [[nodiscard]] Extents translate_klms(const Key& key, std::uint64_t va,
-                                       std::uint32_t bytes) const noexcept;
+  [[nodiscard]] Extents translate_klms(const Key& key, std::uint64_t va, std::uint32_t bytes,
+                                       std::uint32_t depth) const noexcept;
   [[nodiscard]] static std::vector<Klm>::const_iterator klm_at(const Key& key,
                                                                std::uint64_t at) noexcept;
-  [[nodiscard]] bool is_direct(std::uint32_t key) const noexcept;
+  [[nodiscard]] bool may_lead_to(std::uint32_t key, std::uint32_t depth) const noexcept;
   [[nodiscard]] Hold hold(std::uint32_t key) noexcept {
     if (key >> 8 >= keys_.size() || !keys_[key >> 8].live) return {};
     Key& entry = keys_[key >> 8];

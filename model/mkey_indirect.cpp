@@ -7,8 +7,10 @@
 //                 pagefault_single_data_segment; fill_indir of drivers/vdpa/mlx5/core/mr.c)
 //   its key       is named with its variant and must be there when it is used: one that was
 //                 destroyed, freed or renamed refuses, though the indirect key lives on
-//   nesting       cmd_hca_cap.max_indirection is 1, so an entry leads to a direct key; deeper is
-//                 refused when it is used, as odp.c does ("indirection level exceeded")
+//   nesting       cmd_hca_cap.max_indirection is 2, a hypothesis: mlx5_ib's keys with signatures
+//   lead
+//                 to a list of its own where memory has gaps (mlx5_ib_map_klm_mr_sg_pi of mr.c).
+//                 Deeper is refused when it is used, as odp.c does ("indirection level exceeded")
 //   rights        the remote ones are the indirect key's. Of the direct key lr and lw are asked:
 //                 mlx5_ib_sg_to_klms puts keys with local rights alone (local_dma_lkey) under keys
 //                 that peers use
@@ -116,8 +118,9 @@ std::vector<MkeyTable::Klm>::const_iterator MkeyTable::klm_at(const Key& key,
   return std::ranges::upper_bound(key.klms, at, {}, &Klm::from) - 1;
 }
 
-bool MkeyTable::is_direct(std::uint32_t key) const noexcept {
-  return key >> 8 < keys_.size() && !is_indirect(key >> 8);
+/// Of an entry that so many indirect keys led to.
+bool MkeyTable::may_lead_to(std::uint32_t key, std::uint32_t depth) const noexcept {
+  return key >> 8 < keys_.size() && (!is_indirect(key >> 8) || depth < kMaxIndirection);
 }
 
 KeyCheck MkeyTable::check_klms(const Key& key, const KeyUse& use) const noexcept {
@@ -126,36 +129,46 @@ KeyCheck MkeyTable::check_klms(const Key& key, const KeyUse& use) const noexcept
   for (auto klm = klm_at(key, at); left != 0; ++klm) {
     const std::uint64_t piece = std::min(left, klm->from + klm->bytes - at);
     if (piece == 0) continue;
-    if (!is_direct(klm->key)) return KeyCheck::BadKey;
-    const KeyUse direct{.key = klm->key,
-                        .pd = checks_domain_below_ ? use.pd : keys_[klm->key >> 8].pd,
-                        .qpn = use.qpn,
-                        .va = klm->va + (at - klm->from),
-                        .length = piece,
-                        .access = local_rights(use.access),
-                        .rlky = use.rlky};
-    if (const KeyCheck checked = check(direct); checked != KeyCheck::Ok) return checked;
+    if (!may_lead_to(klm->key, use.depth + 1U)) return KeyCheck::BadKey;
+    const KeyUse below{.key = klm->key,
+                       .pd = checks_domain_below_ ? use.pd : keys_[klm->key >> 8].pd,
+                       .qpn = use.qpn,
+                       .va = klm->va + (at - klm->from),
+                       .length = piece,
+                       .access = local_rights(use.access),
+                       .rlky = use.rlky,
+                       .depth = static_cast<std::uint8_t>(use.depth + 1)};
+    if (const KeyCheck checked = check(below); checked != KeyCheck::Ok) return checked;
     at += piece;
     left -= piece;
   }
   return KeyCheck::Ok;
 }
 
-Extents MkeyTable::translate_klms(const Key& key, std::uint64_t va,
-                                  std::uint32_t bytes) const noexcept {
+/// Two entries, or one that leads to an indirect key and as far as that one goes.
+Extents MkeyTable::translate_klms(const Key& key, std::uint64_t va, std::uint32_t bytes,
+                                  std::uint32_t depth) const noexcept {
   Extents all;
   std::uint64_t at = va - key.start;
   std::uint32_t left = bytes;
   std::size_t entries = 0;
-  for (auto klm = klm_at(key, at); left != 0 && entries != all.through.size(); ++klm) {
+  for (auto klm = klm_at(key, at); left != 0 && entries != 2; ++klm) {
     const auto piece =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(left, klm->from + klm->bytes - at));
     if (piece == 0) continue;
-    if (!is_direct(klm->key) || (klm->key & 0xff) != keys_[klm->key >> 8].variant) return {};
-    const Extents part = translate(klm->key, klm->va + (at - klm->from), piece);
+    if (!may_lead_to(klm->key, depth + 1) || (klm->key & 0xff) != keys_[klm->key >> 8].variant)
+      return {};
+    const bool leads_on = keys_[klm->key >> 8].indirect;
+    if (leads_on && entries != 0) break;
+    const Extents part = translate_below(klm->key, klm->va + (at - klm->from), piece, depth + 1);
     if (part.count == 0) return {};
     for (std::uint32_t i = 0; i < part.count; ++i) all.extent[all.count++] = part.extent[i];
     all.through[entries++] = klm->key;
+    if (leads_on) {
+      all.through[1] = part.through[0];
+      all.through[2] = part.through[1];
+      break;
+    }
     at += piece;
     left -= piece;
   }

@@ -187,11 +187,45 @@ TEST_F(IndirectKey, DomainBelowUnchecked_DirectKeyOfAnotherPdWillDo) {
             KeyCheck::BadPd);
 }
 
-TEST_F(IndirectKey, MayNotBeAnEntryItself) {
+/// As mlx5_ib's keys with signatures have them where memory has gaps.
+TEST_F(IndirectKey, MayBeAnEntryItself) {
+  const auto key = indirect(both_, 2 * kRegion);
+  const auto above = indirect({{kRegion, first_, 0}, {2 * kRegion, key, kStart}}, 3 * kRegion);
+  EXPECT_EQ(check(above, 0, 3 * kRegion), KeyCheck::Ok);
+  // What lies behind another entry is followed on its own.
+  EXPECT_THAT(where(above, kRegion - 8, 16), ElementsAre(kFirst + kStride + 0xff8));
+  EXPECT_THAT(where(above, 2 * kRegion - 8, 16), ElementsAre(kFirst + kStride + 0xff8, kSecond));
+}
+
+TEST_F(IndirectKey, DmaThroughTwo_IsPendingUnderAll) {
+  const auto key = indirect(both_, 2 * kRegion);
+  const auto above = indirect({{2 * kRegion, key, kStart}}, 2 * kRegion);
+  const auto holds = table_.begin_dma(above, table_.translate(above, kStart + kRegion - 8, 16));
+  EXPECT_TRUE(table_.has_pending_dma(above >> 8));
+  EXPECT_TRUE(table_.has_pending_dma(key >> 8));
+  EXPECT_TRUE(table_.has_pending_dma(first_ >> 8));
+  EXPECT_TRUE(table_.has_pending_dma(second_ >> 8));
+  table_.end_dma(holds);
+  EXPECT_FALSE(table_.has_pending_dma(second_ >> 8));
+}
+
+TEST_F(IndirectKey, BehindTwoOthers_IsRefused) {
   const auto key = indirect(both_, 2 * kRegion);
   const auto above = indirect({{kRegion, key, kStart}}, kRegion);
-  EXPECT_EQ(check(above, 0, 8), KeyCheck::BadKey);
-  EXPECT_THAT(where(above, 0, 8), ElementsAre());
+  const auto top = indirect({{kRegion, above, kStart}}, kRegion);
+  EXPECT_EQ(check(top, 0, 8), KeyCheck::BadKey);
+  EXPECT_THAT(where(top, 0, 8), ElementsAre());
+}
+
+TEST_F(IndirectKey, ThatLeadsToItself_IsRefused) {
+  const auto key = indirect(both_, 2 * kRegion);
+  const std::vector<std::byte> loop = list_of(std::vector<Entry>{{2 * kRegion, key, kStart}});
+  ASSERT_TRUE(table_.reconfigure({.key = key,
+                                  .octwords = 1,
+                                  .context = prm::ConstView<prm::mkc>{parent(2, 0).all()},
+                                  .translations = loop}));
+  EXPECT_EQ(check(key, 0, 8), KeyCheck::BadKey);
+  EXPECT_THAT(where(key, 0, 8), ElementsAre());
 }
 
 // ---- what lives longer than what ----
