@@ -88,9 +88,9 @@ Extents MkeyTable::translate_below(std::uint32_t key_value, std::uint64_t va, st
   if (va < key.start || bytes == 0 || bytes > kMaxTranslation || bytes > key.length ||
       va - key.start > key.length - bytes)
     return {};
+  if (key.has_signatures) return {};
   if (key.physical) return {{Extent{va, bytes}}, 1};
   if (key.on_device) return {{Extent{key.memic + va, bytes, true}}, 1};
-  if (key.has_signatures) return {};
   return key.indirect ? translate_klms(key, va, bytes, depth) : translate_pages(key, va, bytes);
 }
 

@@ -60,6 +60,7 @@ Extents MkeyTable::translate_memory(std::uint32_t key_value, std::uint64_t at,
   const SignedKey& signatures = *key.signatures;
   if (at + bytes > signatures.format.memory.place(signatures.data_bytes)) return {};
   if (key.physical) return {{Extent{key.start + at, bytes}}, 1};
+  if (key.on_device) return {{Extent{key.memic + at, bytes, true}}, 1};
   return key.indirect ? translate_klms(key, key.start + at, bytes, 0)
                       : translate_pages(key, key.start + at, bytes);
 }
@@ -71,7 +72,7 @@ bool MkeyTable::reports_fault(std::uint32_t key_value) noexcept {
   return true;
 }
 
-/// `context` is the key's now. A format stays when a UMR brings none.
+/// `context` is the key's now, and so is its length. A format stays when a UMR brings none.
 void MkeyTable::take_format(Key& key, prm::ConstView<prm::mkc> context,
                             const std::optional<BlockFormat>& format) {
   if (format && key.signatures == nullptr) key.signatures = std::make_unique<SignedKey>();
@@ -81,7 +82,7 @@ void MkeyTable::take_format(Key& key, prm::ConstView<prm::mkc> context,
   signatures.next = SignedKey::kNowhere;
   signatures.in_force = key.has_signatures = context.get<"bsf_en">() != 0;
   if (!key.has_signatures) return;
-  signatures.data_bytes = signatures.format.data_bytes(context.get<"len">());
+  signatures.data_bytes = signatures.format.data_bytes(key.length);
   key.length = signatures.wire_bytes();
 }
 

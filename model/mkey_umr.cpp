@@ -170,10 +170,9 @@ bool MkeyTable::reconfigure(const UmrRequest& request) {
   key.variant = static_cast<std::uint8_t>(context.get<"mkey_7_0">());
   key.access = rights(context);
   // length64, of physical keys alone, keeps the range it stands for.
-  if (context.get<"length64">() == 0 && !key.on_device) {
-    key.start = context.get<"start_addr">();
-    key.length = context.get<"len">();
-  }
+  const bool has_all = context.get<"length64">() != 0;
+  if (!has_all && !key.on_device) key.start = context.get<"start_addr">();
+  key.length = has_all ? std::numeric_limits<std::uint64_t>::max() : context.get<"len">();
   key.log_page_size = static_cast<std::uint8_t>(context.get<"log_page_size">());
   take_translations(key, umr);
   take_format(key, context, format);

@@ -9,6 +9,7 @@
 
 #include "base/cells.hpp"
 #include "model/mkey.hpp"
+#include "prm/block_signature.hpp"
 #include "prm/device_memory_commands.hpp"
 #include "prm/wqe.hpp"
 
@@ -120,6 +121,7 @@ TEST_F(MkeyUmr, RightTakenAway_IsRefused) {
 class DeviceMkeyUmr : public MkeyUmr {
  protected:
   DeviceMkeyUmr() {
+    context_.set<"bsf_octword_size", 4>();
     context_.put<"access_mode_1_0">(prm::kMkcModeMemic & 3)
         .put<"access_mode_4_2">(prm::kMkcModeMemic >> 2);
     EXPECT_TRUE(
@@ -156,6 +158,38 @@ TEST_F(DeviceMkeyUmr, OtherPlace_IsNotGiven) {
   translations_ = entries({kSecond | kBoth, (kSecond + 0x1000) | kBoth});
   EXPECT_FALSE(umr(0));
   EXPECT_EQ(check_at_zero(), KeyCheck::Ok);
+  EXPECT_EQ(table_.translate(key(), 0, 8).extent[0].iova, kStart);
+}
+
+/// A CRC32 behind every 512 bytes of the wire: four more bytes for each.
+TEST_F(DeviceMkeyUmr, FormatOfTheWire_LengthensTheKeyUntilItIsSwitchedOff) {
+  constexpr std::uint64_t kOnTheWire = kBytes + kBytes / 512 * 4;
+  prm::Buffer<prm::mlx5_bsf> bsf;
+  bsf.set<"bsf_size_sbs", 0x80>().set<"wire_selector", 1>().put<"w_bfs_psv">(0x22000001);
+  bsf.put<"raw_data_size">(0xffffffff);
+  request_.format = bsf.all();
+  wanted_.set<"bsf_en", 1>();
+  ASSERT_TRUE(umr(prm::number(MkeyMask::BSF_EN)));
+  const KeyUse last{key(), kPd, 5, kOnTheWire - 4, 4, access::kRemoteWrite, false};
+  EXPECT_EQ(table_.check(last), KeyCheck::Ok);
+  EXPECT_EQ(table_.translate(key(), 0, 8).count, 0U);
+  const Extents where = table_.translate_memory(key(), 8, 8);
+  ASSERT_EQ(where.count, 1U);
+  EXPECT_TRUE(where.extent[0].on_device);
+  EXPECT_EQ(where.extent[0].iova, kStart + 8);
+  request_.format = {};
+  wanted_.set<"bsf_en", 0>();
+  ASSERT_TRUE(umr(prm::number(MkeyMask::BSF_EN)));
+  EXPECT_EQ(table_.check(last), KeyCheck::BadRange);
+  EXPECT_EQ(table_.translate(key(), 0, 8).extent[0].iova, kStart);
+}
+
+TEST_F(DeviceMkeyUmr, FormatThatContradictsItself_IsRefusedAndNothingChanges) {
+  prm::Buffer<prm::mlx5_bsf> bsf;
+  bsf.set<"bsf_size_sbs", 0x80>().put<"w_bfs_psv">(0x22000001);
+  request_.format = bsf.all();
+  wanted_.set<"bsf_en", 1>();
+  EXPECT_FALSE(umr(prm::number(MkeyMask::BSF_EN)));
   EXPECT_EQ(table_.translate(key(), 0, 8).extent[0].iova, kStart);
 }
 
