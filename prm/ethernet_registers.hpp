@@ -33,6 +33,7 @@ enum class PpcntGroup : std::uint8_t {
   IEEE_802_3 = 0x0,       // MLX5_IEEE_802_3_COUNTERS_GROUP
   RFC_2863 = 0x1,         // MLX5_RFC_2863_COUNTERS_GROUP
   RFC_2819 = 0x2,         // MLX5_RFC_2819_COUNTERS_GROUP
+  RFC_3635 = 0x3,         // MLX5_RFC_3635_COUNTERS_GROUP
   EXTENDED = 0x5,         // MLX5_ETHERNET_EXTENDED_COUNTERS_GROUP
   PER_PRIORITY = 0x10,    // MLX5_PER_PRIORITY_COUNTERS_GROUP
   PHYSICAL_LAYER = 0x12,  // MLX5_PHYSICAL_LAYER_COUNTERS_GROUP
@@ -302,6 +303,41 @@ struct eth_2863_cntrs_grp_data_layout : Layout<"eth_2863_cntrs_grp_data_layout",
     Field<"if_out_broadcast_pkts_high", 0x300, 0x20>,
     Field<"if_out_broadcast_pkts_low", 0x320, 0x20>,
     Reserved<0x340, 0x480>> {};
+
+struct eth_3635_cntrs_grp_data_layout : Layout<"eth_3635_cntrs_grp_data_layout", 0x7c0,
+    Field<"dot3stats_alignment_errors_high", 0x0, 0x20>,
+    Field<"dot3stats_alignment_errors_low", 0x20, 0x20>,
+    Field<"dot3stats_fcs_errors_high", 0x40, 0x20>,
+    Field<"dot3stats_fcs_errors_low", 0x60, 0x20>,
+    Field<"dot3stats_single_collision_frames_high", 0x80, 0x20>,
+    Field<"dot3stats_single_collision_frames_low", 0xa0, 0x20>,
+    Field<"dot3stats_multiple_collision_frames_high", 0xc0, 0x20>,
+    Field<"dot3stats_multiple_collision_frames_low", 0xe0, 0x20>,
+    Field<"dot3stats_sqe_test_errors_high", 0x100, 0x20>,
+    Field<"dot3stats_sqe_test_errors_low", 0x120, 0x20>,
+    Field<"dot3stats_deferred_transmissions_high", 0x140, 0x20>,
+    Field<"dot3stats_deferred_transmissions_low", 0x160, 0x20>,
+    Field<"dot3stats_late_collisions_high", 0x180, 0x20>,
+    Field<"dot3stats_late_collisions_low", 0x1a0, 0x20>,
+    Field<"dot3stats_excessive_collisions_high", 0x1c0, 0x20>,
+    Field<"dot3stats_excessive_collisions_low", 0x1e0, 0x20>,
+    Field<"dot3stats_internal_mac_transmit_errors_high", 0x200, 0x20>,
+    Field<"dot3stats_internal_mac_transmit_errors_low", 0x220, 0x20>,
+    Field<"dot3stats_carrier_sense_errors_high", 0x240, 0x20>,
+    Field<"dot3stats_carrier_sense_errors_low", 0x260, 0x20>,
+    Field<"dot3stats_frame_too_longs_high", 0x280, 0x20>,
+    Field<"dot3stats_frame_too_longs_low", 0x2a0, 0x20>,
+    Field<"dot3stats_internal_mac_receive_errors_high", 0x2c0, 0x20>,
+    Field<"dot3stats_internal_mac_receive_errors_low", 0x2e0, 0x20>,
+    Field<"dot3stats_symbol_errors_high", 0x300, 0x20>,
+    Field<"dot3stats_symbol_errors_low", 0x320, 0x20>,
+    Field<"dot3control_in_unknown_opcodes_high", 0x340, 0x20>,
+    Field<"dot3control_in_unknown_opcodes_low", 0x360, 0x20>,
+    Field<"dot3in_pause_frames_high", 0x380, 0x20>,
+    Field<"dot3in_pause_frames_low", 0x3a0, 0x20>,
+    Field<"dot3out_pause_frames_high", 0x3c0, 0x20>,
+    Field<"dot3out_pause_frames_low", 0x3e0, 0x20>,
+    Reserved<0x400, 0x3c0>> {};
 
 struct eth_2819_cntrs_grp_data_layout : Layout<"eth_2819_cntrs_grp_data_layout", 0x7c0,
     Field<"ether_stats_drop_events_high", 0x0, 0x20>,

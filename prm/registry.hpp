@@ -13,6 +13,7 @@
 #include "prm/counter_commands.hpp"
 #include "prm/cqe.hpp"
 #include "prm/device_memory_commands.hpp"
+#include "prm/driver_version_commands.hpp"
 #include "prm/eqe.hpp"
 #include "prm/ethernet_cap.hpp"
 #include "prm/ethernet_commands.hpp"
@@ -29,6 +30,7 @@
 #include "prm/mad.hpp"
 #include "prm/management_registers.hpp"
 #include "prm/mini_cqe.hpp"
+#include "prm/module_registers.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/pacing_commands.hpp"
 #include "prm/port_commands.hpp"
@@ -221,11 +223,15 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<pplm_reg>, layout_info<pcam_reg>, layout_info<qcam_reg>,
     layout_info<pfcc_reg>, layout_info<pplr_reg>, layout_info<ppcnt_reg>,
     layout_info<eth_802_3_cntrs_grp_data_layout>, layout_info<eth_2863_cntrs_grp_data_layout>,
-    layout_info<eth_2819_cntrs_grp_data_layout>,
+    layout_info<eth_3635_cntrs_grp_data_layout>, layout_info<eth_2819_cntrs_grp_data_layout>,
     layout_info<eth_extended_cntrs_grp_data_layout>, layout_info<eth_per_prio_grp_data_layout>,
     layout_info<phys_layer_cntrs>,
     // ethernet_wqe.hpp
     layout_info<mlx5_wqe_eth_seg>, layout_info<mlx5_ethernet_cqe>,
+    // module_registers.hpp
+    layout_info<pmlp_reg>, layout_info<mcia_reg>,
+    // driver_version_commands.hpp
+    layout_info<set_driver_version_in>, layout_info<set_driver_version_out>,
     // pacing_commands.hpp
     layout_info<qos_cap>, layout_info<set_pp_rate_limit_context>,
     layout_info<set_pp_rate_limit_in>, layout_info<set_pp_rate_limit_out>,
