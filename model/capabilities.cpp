@@ -83,6 +83,8 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.set<"log_max_ra_req_qp", 4>().set<"log_max_ra_res_qp", 4>();
   c.set<"local_ca_ack_delay", 16>();
   c.set<"num_ports", 1>().set<"disable_link_up", 1>();
+  // Sent by OpenBSD's mcx(4) to every card, which it takes for broken where it is refused.
+  c.set<"driver_version", 1>();
   c.set<"cqe_version", 1>().set<"compact_address_vector", 1>();
   c.set<"cq_moderation", 1>().set<"cq_period_start_from_cqe", 1>().set<"cq_resize", 1>();
   // Checksums with a stride index "for ConnectX-5 and above": Linux commit b7cf0806e878.

@@ -12,6 +12,7 @@
 #include "prm/block_signature.hpp"
 #include "prm/counter_commands.hpp"
 #include "prm/device_memory_commands.hpp"
+#include "prm/driver_version_commands.hpp"
 #include "prm/ethernet_commands.hpp"
 #include "prm/ethernet_port_commands.hpp"
 #include "prm/flow_action_commands.hpp"
@@ -43,6 +44,7 @@ PORTCULLIS_MODEL_COMMAND(set_hca_cap);
 PORTCULLIS_MODEL_COMMAND(init_hca);
 PORTCULLIS_MODEL_COMMAND(teardown_hca);
 PORTCULLIS_MODEL_COMMAND(query_adapter);
+PORTCULLIS_MODEL_COMMAND(set_driver_version);
 
 // commands_objects.cpp
 PORTCULLIS_MODEL_COMMAND(alloc_uar);

@@ -170,4 +170,11 @@ Verdict query_adapter(Core& /*core*/,
   return {};
 }
 
+/// No command reads it back; what was said stands in the trace.
+Verdict set_driver_version(
+    Core& /*core*/,
+    const Request<prm::set_driver_version_in, prm::set_driver_version_out>& /*request*/) {
+  return {};
+}
+
 }  // namespace portcullis::model::commands

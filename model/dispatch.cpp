@@ -56,6 +56,11 @@ inline constexpr std::size_t kLeastInput<prm::init_hca_in> =
 template <>
 inline constexpr std::size_t kLeastInput<prm::set_hca_cap_in> =
     prm::place<prm::set_hca_cap_in, "capability">.offset / 8 + 0x100;
+/// The context had 0x24 bytes before software could own a table (mcx_flow_table_ctx of OpenBSD's
+/// if_mcx.c).
+template <>
+inline constexpr std::size_t kLeastInput<prm::create_flow_table_in> =
+    prm::place<prm::create_flow_table_in, "flow_table_context.sw_owner_icm_root_1">.offset / 8;
 
 /// As reserved_bits_clear, but for the uid, which any command may have.
 template <class In>
@@ -146,6 +151,7 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(INIT_HCA, BootPages, init_hca, kPlain),
     PORTCULLIS_MODEL_ENTRY(TEARDOWN_HCA, Initialised, teardown_hca, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_ADAPTER, Initialised, query_adapter, kPlain),
+    PORTCULLIS_MODEL_ENTRY(SET_DRIVER_VERSION, Initialised, set_driver_version, kPlain),
     PORTCULLIS_MODEL_ENTRY(ALLOC_UAR, Initialised, alloc_uar, kPlain),
     PORTCULLIS_MODEL_ENTRY(DEALLOC_UAR, Initialised, dealloc_uar, kPlain),
     PORTCULLIS_MODEL_ENTRY(ALLOC_PD, Initialised, alloc_pd, kPlain),

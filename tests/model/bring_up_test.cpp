@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/cells.hpp"
+#include "prm/driver_version_commands.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
 
@@ -285,6 +286,18 @@ TEST(BringUp, Adapter_SaysThatItIsNoCard) {
   EXPECT_EQ(text, "PORTCULLIS_MODEL");
 }
 
+/// mcx_set_driver_version of OpenBSD's if_mcx.c sends it without asking driver_version.
+TEST(BringUp, DriverVersion_IsTakenFromInitHcaOn) {
+  auto in = command<prm::set_driver_version_in>(Opcode::SET_DRIVER_VERSION);
+  in.bytes<"driver_version">()[0] = std::byte{'O'};
+  MiniDriver driver;
+  driver.bring_up_to_boot_pages();
+  EXPECT_FALSE(driver.run<prm::set_driver_version_out>(in).ok());
+  MiniDriver initialised;
+  initialised.bring_up();
+  EXPECT_TRUE(initialised.run<prm::set_driver_version_out>(in).ok());
+}
+
 TEST(FirmwarePages, MoreThanAsked_IsRefused) {
   MiniDriver driver;
   driver.program_queue();
@@ -428,6 +441,7 @@ TEST(Capabilities, General_OffersWhatTheModelDoes) {
   EXPECT_EQ(page.get<"log_bf_reg_size">(), 9U);
   EXPECT_GE(page.get<"log_max_mkey">(), 17U);
   EXPECT_EQ(page.get<"nic_flow_table">(), 1U);
+  EXPECT_EQ(page.get<"driver_version">(), 1U);
 }
 
 TEST(Capabilities, TypeThatIsNotOffered_IsABadParameter) {

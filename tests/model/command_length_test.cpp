@@ -177,6 +177,12 @@ TEST_F(CommandLengthAfterBringUp, LastDestinationOfAnEntryCutBehindItsName_IsTak
   EXPECT_TRUE(driver_.execute(in, prm::set_fte_out::bytes).ok());
 }
 
+/// struct mcx_cmd_create_flow_table_in and _mb_in of OpenBSD's if_mcx.c have 60 bytes.
+TEST_F(CommandLengthAfterBringUp, FlowTableWithoutRootsOfItsOwner_IsCreated) {
+  const auto in = table_command(prm::FlowTableType::NIC_RX, 5);
+  EXPECT_TRUE(driver_.execute(in.all().first(60), prm::create_flow_table_out::bytes).ok());
+}
+
 TEST_F(CommandLengthAfterBringUp, ListLongerThanItsRoom_IsCut) {
   auto in = command<prm::query_flow_counter_in>(Opcode::QUERY_FLOW_COUNTER);
   const auto counter = driver_.run<prm::alloc_flow_counter_out>(
