@@ -124,7 +124,7 @@ DeliveryStatus CommandQueue::fetch(Slot& slot) {
   if (const auto status = walk(*deps_.dma, input, in_blocks, &slot.in);
       status != DeliveryStatus::OK)
     return status;
-  slot.in.resize(input.length);
+  slot.in.resize(std::min<std::size_t>(slot.in.size(), input.length));
   const Chain output = chain_of(entry, Direction::Output, slot.checksums);
   if (const auto status = walk(*deps_.dma, output, slot.out_blocks, nullptr);
       status != DeliveryStatus::OK)
