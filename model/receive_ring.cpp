@@ -19,6 +19,9 @@ enum Refusal : std::uint32_t {
 };
 
 constexpr std::uint32_t kRecordAlignment = 4;
+/// mcx_create_sq of OpenBSD's if_mcx.c gives the address of the counter of sends, the second of the
+/// record, and sends so on cards: the bits below a record are not looked at.
+constexpr std::uint32_t kRecordBytes = 8;
 constexpr std::uint32_t kMaxLogPageSize = 19;
 
 }  // namespace
@@ -65,6 +68,7 @@ Verdict lay_out(const RingShape& shape, std::span<const std::byte> pas, const Um
     if (!verdict.ok()) return verdict;
   }
   if (record % kRecordAlignment != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kRecord);
+  record -= record % kRecordBytes;
   ring.stride = 1U << shape.log_stride;
   ring.entries = 1U << shape.log_entries;
   return {};

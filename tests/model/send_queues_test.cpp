@@ -251,6 +251,16 @@ TEST_F(SendQueuesTest, Frame_LeavesAsItStandsInMemory) {
   EXPECT_EQ(prm::cqe_qpn(completion(0).get<"sop_drop_qpn">()), sqn_);
 }
 
+/// As mcx_create_sq of OpenBSD's if_mcx.c has it, whose mcx_start counts where it points.
+TEST_F(SendQueuesTest, RecordNamedByItsSecondHalf_IsTheSameRecord) {
+  sqc_.put<"wq.dbr_addr">(iova_ + kRecordAt + 4);
+  make_ready();
+  const auto frame = post_frame();
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 1U);
+  EXPECT_EQ(outlet_.frames[0], frame);
+}
+
 TEST_F(SendQueuesTest, Frame_BelongsToTheDomainOfItsTis) {
   ASSERT_TRUE(domains_.allocate(domain_).ok());  // another one than the first
   make_ready();
