@@ -13,6 +13,7 @@
 #include "prm/enums.hpp"
 #include "prm/ethernet_registers.hpp"
 #include "prm/management_registers.hpp"
+#include "prm/module_registers.hpp"
 #include "prm/port_registers.hpp"
 
 namespace portcullis::model::commands {
@@ -149,6 +150,10 @@ constexpr prm::RegisterId id_of(prm::ManagementRegisterId id) {
   return prm::RegisterId{prm::number(id)};
 }
 
+constexpr prm::RegisterId id_of(prm::ModuleRegisterId id) {
+  return prm::RegisterId{prm::number(id)};
+}
+
 constexpr std::array kRegisters{
     Register{prm::RegisterId::HOST_ENDIANNESS, prm::register_host_endianness::bytes,
              Stage::BootPages, &host_endianness},
@@ -184,6 +189,10 @@ constexpr std::array kRegisters{
              &registers::mfrl},
     Register{id_of(prm::ManagementRegisterId::MCAM), prm::mcam_reg::bytes, Stage::Initialised,
              &registers::mcam},
+    Register{id_of(prm::ModuleRegisterId::PMLP), prm::pmlp_reg::bytes, Stage::Initialised,
+             &registers::pmlp},
+    Register{id_of(prm::ModuleRegisterId::MCIA), prm::mcia_reg::bytes, Stage::Initialised,
+             &registers::mcia},
     Register{prm::RegisterId::PPCNT, prm::ppcnt_reg::bytes, Stage::Initialised, &registers::ppcnt},
 };
 

@@ -74,6 +74,9 @@ inline void list(std::span<const std::uint16_t> registers, std::uint16_t first,
 // registers_management.cpp
 [[nodiscard]] Verdict mfrl(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict mcam(Core& core, const RegisterAccess& access);
+// registers_module.cpp
+[[nodiscard]] Verdict pmlp(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict mcia(Core& core, const RegisterAccess& access);
 // registers_ethernet.cpp
 [[nodiscard]] Verdict pfcc(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict pplr(Core& core, const RegisterAccess& access);

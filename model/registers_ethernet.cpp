@@ -85,6 +85,14 @@ void rfc_2819(const PortCounters::Counts& c, std::span<std::byte> out) {
   PORTCULLIS_PUT("ether_stats_pkts8192to10239octets", c.received_by_length[9]);
 }
 
+void rfc_3635(const PortCounters::Counts& c, std::span<std::byte> out) {
+  const auto group = prm::View<prm::eth_3635_cntrs_grp_data_layout>::at(out);
+  PORTCULLIS_PUT("dot3stats_frame_too_longs", c.too_long);
+  PORTCULLIS_PUT("dot3control_in_unknown_opcodes", c.controls_unknown);
+  PORTCULLIS_PUT("dot3in_pause_frames", c.pauses_received);
+  PORTCULLIS_PUT("dot3out_pause_frames", c.pauses_sent);
+}
+
 void extended(const PortCounters::Counts& c, std::span<std::byte> out) {
   const auto group = prm::View<prm::eth_extended_cntrs_grp_data_layout>::at(out);
   PORTCULLIS_PUT("rx_icrc_encapsulated", c.wrong_icrc);
@@ -167,6 +175,9 @@ Verdict ppcnt(Core& core, const RegisterAccess& access) {
       break;
     case prm::PpcntGroup::RFC_2819:
       rfc_2819(core.port_counters.port, set);
+      break;
+    case prm::PpcntGroup::RFC_3635:
+      rfc_3635(core.port_counters.port, set);
       break;
     case prm::PpcntGroup::EXTENDED:
       extended(core.port_counters.port, set);

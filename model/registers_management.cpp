@@ -7,6 +7,7 @@
 #include "model/core.hpp"
 #include "model/register_access.hpp"
 #include "prm/management_registers.hpp"
+#include "prm/module_registers.hpp"
 
 namespace portcullis::model::registers {
 namespace {
@@ -50,7 +51,8 @@ Verdict mfrl(Core& core, const RegisterAccess& access) {
 Verdict mcam(Core& core, const RegisterAccess& access) {
   constexpr std::uint32_t kGroups = 4;
   constexpr unsigned kResetState = 21;  // reset_state, from the end
-  constexpr std::array kThere{prm::number(prm::ManagementRegisterId::MFRL),
+  constexpr std::array kThere{prm::number(prm::ModuleRegisterId::MCIA),
+                              prm::number(prm::ManagementRegisterId::MFRL),
                               prm::number(prm::ManagementRegisterId::MCAM)};
   if (core.capabilities.is_virtual_function()) return bad_param(kNoSuchRegister);
   if (access.write) return bad_param(kReadOnly);

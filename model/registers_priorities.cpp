@@ -10,6 +10,7 @@
 #include "model/register_access.hpp"
 #include "model/transport/checksum.hpp"
 #include "prm/ethernet_registers.hpp"
+#include "prm/module_registers.hpp"
 
 namespace portcullis::model::registers {
 namespace {
@@ -217,7 +218,8 @@ Verdict pcam(Core& core, const RegisterAccess& access) {
       prm::number(prm::RegisterId::PAOS),         prm::number(prm::EthernetRegisterId::PFCC),
       prm::number(prm::RegisterId::PPCNT),        prm::number(prm::EthernetRegisterId::PPTB),
       prm::number(prm::EthernetRegisterId::PBMC), prm::number(prm::EthernetRegisterId::PPLR),
-      prm::number(prm::EthernetRegisterId::PPLM), prm::number(prm::EthernetRegisterId::PCAM)};
+      prm::number(prm::EthernetRegisterId::PPLM), prm::number(prm::EthernetRegisterId::PCAM),
+      prm::number(prm::ModuleRegisterId::PMLP)};
   if (const Verdict bad = check_list<prm::pcam_reg>(core, access); !bad.ok()) return bad;
   const auto out = prm::View<prm::pcam_reg>::at(access.out);
   list(kThere, 0x5000, out.bytes<"port_access_reg_cap_mask">());

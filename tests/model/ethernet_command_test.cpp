@@ -11,6 +11,7 @@
 #include "prm/ethernet_commands.hpp"
 #include "prm/ethernet_port_commands.hpp"
 #include "prm/ethernet_registers.hpp"
+#include "prm/module_registers.hpp"
 #include "prm/port_registers.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
@@ -317,6 +318,33 @@ TEST_F(EthernetCommands, ErrorCorrection_IsOffAndMayBeAskedFor) {
   EXPECT_EQ(now.get<"fec_override_admin_100g">(), 4U);
   EXPECT_EQ(now.get<"fec_mode_active">(), 1U);
   data.set<"fec_override_admin_100g", 2>();  // MLX5E_FEC_FIRECODE
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::WRITE, data).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+/// mlx5_query_module_num of mlx5/core/port.c takes the low byte of the first lane's mapping.
+TEST_F(EthernetCommands, LanesOfThePort_LeadToTheFirstModule) {
+  constexpr auto kId = prm::number(prm::ModuleRegisterId::PMLP);
+  prm::Buffer<prm::pmlp_reg> data;
+  data.set<"local_port", 1>();
+  const Answer answer = access(kId, prm::AccessRegisterOpMod::READ, data);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(data_of<prm::pmlp_reg>(answer).get<"width">(), 4U);
+  EXPECT_EQ(data_of<prm::pmlp_reg>(answer).get<"lane0_module_mapping">(), 0U);
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::WRITE, data).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+/// mcx_get_sffpage of OpenBSD's if_mcx.c gives up where the register is refused; mlx5_query_mcia
+/// of mlx5/core/port.c reads the status.
+TEST_F(EthernetCommands, EepromOfTheModule_IsOfOneThatIsNotConnected) {
+  constexpr auto kId = prm::number(prm::ModuleRegisterId::MCIA);
+  prm::Buffer<prm::mcia_reg> data;
+  data.set<"i2c_device_address", 0x50>().set<"size", 32>();
+  const Answer answer = access(kId, prm::AccessRegisterOpMod::READ, data);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(data_of<prm::mcia_reg>(answer).get<"status">(), prm::kModuleNotConnected);
+  EXPECT_EQ(data_of<prm::mcia_reg>(answer).get<"i2c_device_address">(), 0x50U);
   EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::WRITE, data).status,
             CommandStatus::BAD_PARAM_ERR);
 }

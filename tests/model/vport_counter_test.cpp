@@ -151,6 +151,18 @@ TEST_F(VportCounters, GroupOfTheInvariantCrc_IsThere) {
             0U);
 }
 
+/// Read by mcx_kstat_ppcnt_read of OpenBSD's if_mcx.c.
+TEST_F(VportCounters, FrameLongerThanThePortCarries_IsAmongThoseOfRfc3635) {
+  be_promiscuous(false);
+  station_.send({0x02, 0, 0, 0, 0, 9}, 1600);
+  driver_.pass(kNsPerMs);
+  const Answer answer = ppcnt(prm::PpcntGroup::RFC_3635);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(counters_in<prm::eth_3635_cntrs_grp_data_layout>(answer)
+                .get<"dot3stats_frame_too_longs_low">(),
+            1U);
+}
+
 /// As RFC 2819 has it, and get_port_stats_finish of Snabb's connectx.lua for the group of RFC 2863.
 TEST_F(VportCounters, OctetsOfTheRfcs_HaveTheFrameCheckSequence) {
   be_promiscuous(false);
