@@ -193,12 +193,14 @@ Verdict CqTable::destroy(std::uint32_t cqn) {
   return {};
 }
 
-void CqTable::read_consumer(Cq& cq) noexcept {
+std::uint64_t CqTable::consumer_now(const Cq& cq) const noexcept {
   const auto record = dma_->load_be32(cq.record + prm::record_byte(prm::kCqSetCi));
-  if (!record) return;
+  if (!record) return cq.consumer;
   const std::uint64_t step = (*record - cq.consumer) & 0xffffff;
-  if (step <= cq.producer - cq.consumer) cq.consumer += step;
+  return step <= cq.producer - cq.consumer ? cq.consumer + step : cq.consumer;
 }
+
+void CqTable::read_consumer(Cq& cq) noexcept { cq.consumer = consumer_now(cq); }
 
 /// The record is read only when the queue looks full: one load a round, not one a CQE.
 bool CqTable::has_room(Cq& cq) noexcept {
@@ -389,7 +391,7 @@ Verdict CqTable::query(std::uint32_t cqn, prm::View<prm::cqc> context) const {
   static_cast<void>(
       context.try_set<"status">(prm::number(cq.failed ? failure : prm::CqStatus::OK)));
   static_cast<void>(context.try_set<"st">(prm::number(cq.armed ? armed : prm::CqState::FIRED)));
-  static_cast<void>(context.try_set<"consumer_counter">(cq.consumer & 0xffffff));
+  static_cast<void>(context.try_set<"consumer_counter">(consumer_now(cq) & 0xffffff));
   static_cast<void>(context.try_set<"producer_counter">(cq.producer & 0xffffff));
   return {};
 }

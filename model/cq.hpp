@@ -128,6 +128,8 @@ class CqTable {
     std::unique_ptr<CqeSession> gathered;  // null: the queue compresses nothing
     prm::Buffer<prm::cqc> context;         // as created, for QUERY_CQ
   };
+  /// The consumer index as the doorbell record has it.
+  [[nodiscard]] std::uint64_t consumer_now(const Cq& cq) const noexcept;
   void read_consumer(Cq& cq) noexcept;
   bool publish(Cq& cq, std::uint64_t number, std::span<const std::byte> entry);
   bool write(Cq& cq, const Completion& completion, std::uint64_t now_ns);

@@ -135,7 +135,9 @@ Verdict ReceiveTargets::query_rq(std::uint32_t number, prm::View<prm::rqc> conte
   std::ranges::copy(rq.context.all(), context.all().begin());
   static_cast<void>(context.try_set<"state">(prm::number(rq.state)));
   static_cast<void>(context.try_set<"vsd">(rq.keeps_tag ? 1 : 0));
+  // "RQ HW cons" and "RQ HW prod" of mcx_kstat_queue_read (OpenBSD's if_mcx.c).
   context.put<"wq.hw_counter">(rq.consumed);
+  context.put<"wq.sw_counter">(posted(rq).value_or(rq.consumed));
   return {};
 }
 
@@ -279,9 +281,13 @@ std::span<const std::byte> ReceiveTargets::look_at(const Rq& rq, std::span<const
   return frame;
 }
 
+std::optional<std::uint32_t> ReceiveTargets::posted(const Rq& rq) const {
+  return deps_.dma->load_be32(rq.record + prm::record_byte(prm::kRcvDbr));
+}
+
 bool ReceiveTargets::has_receive(const Rq& rq) {
-  const auto posted = deps_.dma->load_be32(rq.record + prm::record_byte(prm::kRcvDbr));
-  return posted && static_cast<std::uint16_t>(*posted - rq.consumed) != 0;
+  const auto count = posted(rq);
+  return count && static_cast<std::uint16_t>(*count - rq.consumed) != 0;
 }
 
 /// Of a frame for which no receive is posted.

@@ -129,6 +129,8 @@ class ReceiveTargets {
                                                    const FrameFacts& facts, CqeFields& fields);
   void fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> frame, CqeFields& fields,
             const IpoibDatagram* datagram);
+  /// The driver's counter in the doorbell record; nothing: it cannot be read.
+  [[nodiscard]] std::optional<std::uint32_t> posted(const Rq& rq) const;
   [[nodiscard]] bool has_receive(const Rq& rq);
   [[nodiscard]] bool waits(Rq& rq, Offer offer);
   /// False when a key or the memory behind it does not allow it.

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/cells.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
 
@@ -130,6 +131,15 @@ TEST_F(CqCommands, Resize_TakesTheNewPagesAndTheSize) {
   EXPECT_EQ(context_of(answer).get<"log_cq_size">(), kLarger);
   EXPECT_EQ(context_of(answer).get<"producer_counter">(), 1U);
   EXPECT_EQ(destroy(cqn), prm::number(CommandStatus::OK));
+}
+
+/// "CQ HW cons" of mcx_kstat_queue_read (OpenBSD's if_mcx.c).
+TEST_F(CqCommands, Query_SaysHowFarTheDriverHasRead) {
+  const std::uint32_t cqn = cq();
+  ASSERT_TRUE(resize(resize_command(cqn)).ok());  // which completes once
+  cells::store_release<std::uint32_t>(memory_.bytes().data(), cells::be32(1));
+  const Answer answer = query(cqn);
+  EXPECT_EQ(context_of(answer).get<"consumer_counter">(), 1U);
 }
 
 TEST_F(CqCommands, ResizeWithFewerPagesThanItTakes_IsABadLength) {

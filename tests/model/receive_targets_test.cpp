@@ -473,6 +473,16 @@ TEST_F(ReceiveTargetsTest, Hash_IsChangedAndReadsBack) {
             CommandStatus::BAD_PARAM_ERR);
 }
 
+/// "RQ HW prod" and "RQ HW cons" of mcx_kstat_queue_read (OpenBSD's if_mcx.c).
+TEST_F(ReceiveTargetsTest, Rq_SaysHowFarTheDriverAndTheDeviceAre) {
+  make_ready();
+  post(2048, lkey_);
+  prm::Buffer<prm::rqc> context;
+  ASSERT_TRUE(targets_.query_rq(rqn_, prm::View<prm::rqc>{context.all()}).ok());
+  EXPECT_EQ(context.get<"wq.sw_counter">(), 1U);
+  EXPECT_EQ(context.get<"wq.hw_counter">(), 0U);
+}
+
 TEST_F(ReceiveTargetsTest, Rq_ReadsBackItsState) {
   make_ready();
   prm::Buffer<prm::rqc> context;
