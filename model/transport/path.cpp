@@ -73,15 +73,19 @@ std::optional<Path> resolve_path(Context context, const PortSettings& port) {
 
   if (port.type == PortType::InfiniBand) return resolve_infiniband(context, port, path);
 
+  // With ads.fl a driver need not say who the peer is: the port itself (dr_devx_modify_qp_init2rtr
+  // of rdma-core's dr_devx.c).
+  const bool is_forced = context.get<"primary_address_path.fl">() != 0;
+  const bool names_peer = !is_forced || path.dest_ip != Gid{};
   const RoceAddress& source = port.roce[context.get<"primary_address_path.src_addr_index">()];
-  if (is_usable(source, path.dest_ip, port)) {
+  if (names_peer && is_usable(source, path.dest_ip, port)) {
     path.source_mac = source.mac;
     path.source_ip = source.gid;
     path.priority = static_cast<std::uint8_t>(context.get<"primary_address_path.eth_prio">());
     path.tag = tag_of(source, path.priority);
     return path;
   }
-  if (context.get<"primary_address_path.fl">() == 0) return std::nullopt;
+  if (!is_forced) return std::nullopt;
   path.source_mac = path.dest_mac = port.mac;
   path.source_ip = path.dest_ip = link_local(port.mac);
   return path;

@@ -402,6 +402,24 @@ TEST(ForceLoopback, WithoutAnyRoceAddress_TalksToItself) {
   EXPECT_EQ(host.drain_cq().at(0).opcode, prm::CqeOpcode::REQ);
 }
 
+/// dr_devx_modify_qp_init2rtr of rdma-core's dr_devx.c, on a port whose first GID is of IPv6 and
+/// which has a network interface.
+TEST(ForceLoopback, WithoutAPeersAddress_TalksToItself) {
+  Host host;
+  host.port().roce[0].gid = Gid{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0xff, 0xfe, 0, 0, 1};
+  host.port().promisc_mc = true;  // it gets more than what is for its address
+  host.transport().port_changed();
+  const Region region = host.map(4096);
+  const std::uint32_t key = host.make_key(region, access::kLocalRead | access::kRemoteWrite);
+  const auto at = std::bit_cast<std::uint64_t>(region.bytes.data());
+  region.bytes[64] = std::byte{0x77};
+  host.connect(kQpn, kQpn, {.dest_mac = {}, .dest_gid = {}, .force_loopback = true});
+  host.post_and_ring(kQpn, {at, key, key, at + 64, 8, true});
+  host.run();
+  EXPECT_EQ(region.bytes[0], std::byte{0x77});
+  EXPECT_EQ(host.drain_cq().at(0).opcode, prm::CqeOpcode::REQ);
+}
+
 TEST(Reset, TransportReset_LeavesNoQp) {
   Host host;
   host.connect(kQpn, kQpn);
