@@ -38,6 +38,8 @@
 #include "prm/qp_commands.hpp"
 #include "prm/receive_commands.hpp"
 #include "prm/shared_receive_commands.hpp"
+#include "prm/steering_commands.hpp"
+#include "prm/steering_entries.hpp"
 #include "prm/user_context_commands.hpp"
 #include "prm/vport_commands.hpp"
 #include "prm/wqe.hpp"
@@ -235,6 +237,18 @@ inline constexpr LayoutInfo kLayouts[] = {
     // pacing_commands.hpp
     layout_info<qos_cap>, layout_info<set_pp_rate_limit_context>,
     layout_info<set_pp_rate_limit_in>, layout_info<set_pp_rate_limit_out>,
+    // steering_commands.hpp
+    layout_info<general_obj_out_cmd_hdr>, layout_info<sw_icm>, layout_info<sampler_obj>,
+    layout_info<sync_steering_in>, layout_info<sync_steering_out>,
+    // steering_entries.hpp
+    layout_info<ste_sx_transmit>, layout_info<ste_rx_steering_mult>, layout_info<ste_modify_packet>,
+    layout_info<ste_eth_l2_src>, layout_info<ste_eth_l2_dst>, layout_info<ste_eth_l2_src_dst>,
+    layout_info<ste_eth_l2_tnl>, layout_info<ste_eth_l3_ipv4_5_tuple>,
+    layout_info<ste_eth_l3_ipv4_misc>, layout_info<ste_eth_l3_ipv6_src>,
+    layout_info<ste_eth_l3_ipv6_dst>, layout_info<ste_eth_l4>, layout_info<ste_eth_l4_misc>,
+    layout_info<ste_mpls>, layout_info<ste_gre>, layout_info<ste_register_0>,
+    layout_info<ste_register_1>, layout_info<ste_general_purpose>, layout_info<ste_src_gvmi_qp>,
+    layout_info<dr_action_hw_set>, layout_info<dr_action_hw_copy>,
     // mini_cqe.hpp
     layout_info<mlx5_mini_cqe8>,
     // management_registers.hpp

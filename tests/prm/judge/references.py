@@ -108,6 +108,9 @@ UNNAMED = {"cmd_hca_cap": ["relaxed_ordering_read", "sigerr_domain_and_sig_type"
            "rts2rts_qp_in": ["opt_param_mask_95_32"],
            "ib_port_info": ["cap_mask2", "link_speed_ext_active", "link_speed_ext_supported",
                             "link_speed_ext_enabled"]}
+# Layouts of the kernel's that no package installs: entries of steering. The file says where they
+# were read.
+UNINSTALLED = re.compile(r"ste_\w+|dr_action_hw_\w+")
 
 # Fields of bit layouts that the kernel's C structs name too, as whole bytes: a second opinion.
 ALSO = {
@@ -327,6 +330,11 @@ def name_in(header, layout, field):
     return field
 
 
+def uninstalled_rows(layout, fields):
+    return [f'{{"", "{key}", 0, 0}}'
+            for key in [f"sizeof {layout}", *(f"{layout} {field}" for field in fields)]]
+
+
 def bit_rows(header, layout, fields):
     struct = f"struct mlx5_ifc_{layout}_bits"
     unnamed = [field for field in fields if is_unnamed(header, layout, field)]
@@ -384,7 +392,9 @@ def main(kernel_dir, verbs_dir, structs_py, out_dir, *row_files):
         for header, struct in STRUCTS.get(layout, []):
             rows[header] += struct_rows(header, layout, struct, names)
             structs[header].add(struct)
-        if layout not in STRUCTS:
+        if UNINSTALLED.fullmatch(layout):
+            rows["mlx5_ifc.h"] += uninstalled_rows(layout, names)
+        elif layout not in STRUCTS:
             of_devx, names = devx_rows(devx, layout, names)
             rows["mlx5_ifc.h"] += bit_rows(headers["mlx5_ifc.h"], layout, names) + of_devx
             required += [f"{layout} {m}" for m in named_members(headers["mlx5_ifc.h"], layout)
