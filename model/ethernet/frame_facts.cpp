@@ -53,16 +53,20 @@ void find_ipv6(FrameBytes frame, FrameFacts& facts) noexcept {
 }  // namespace
 
 FrameFacts facts_of(FrameBytes frame) noexcept {
+  if (frame.size() < kEthernetBytes) return network_facts(frame, 0, 0);
+  const std::uint16_t ethertype = load_be16(&frame[2 * kMacBytes]);
+  if (ethertype != kEthertypeVlan || frame.size() < kEthernetBytes + kVlanTagBytes)
+    return network_facts(frame, kEthernetBytes, ethertype);
+  FrameFacts facts =
+      network_facts(frame, kEthernetBytes + kVlanTagBytes, load_be16(&frame[kEthernetBytes + 2]));
+  facts.tag = load_be16(&frame[kEthernetBytes]);
+  return facts;
+}
+
+FrameFacts network_facts(FrameBytes frame, std::size_t l3_at, std::uint16_t ethertype) noexcept {
   FrameFacts facts;
   facts.end = frame.size();
-  if (frame.size() < kEthernetBytes) return facts;
-  std::uint16_t ethertype = load_be16(&frame[2 * kMacBytes]);
-  facts.l3_at = kEthernetBytes;
-  if (ethertype == kEthertypeVlan && frame.size() >= kEthernetBytes + kVlanTagBytes) {
-    facts.tag = load_be16(&frame[kEthernetBytes]);
-    ethertype = load_be16(&frame[kEthernetBytes + 2]);
-    facts.l3_at += kVlanTagBytes;
-  }
+  facts.l3_at = l3_at;
   if (ethertype == kEthertypeIpv4) find_ipv4(frame, facts);
   if (ethertype == kEthertypeIpv6) find_ipv6(frame, facts);
   return facts;

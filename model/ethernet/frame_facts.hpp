@@ -32,6 +32,9 @@ struct FrameFacts {
 };
 
 [[nodiscard]] FrameFacts facts_of(std::span<const std::byte> frame) noexcept;
+/// Of what begins at `l3_at` with a header of that ethertype, whatever stands before it.
+[[nodiscard]] FrameFacts network_facts(std::span<const std::byte> frame, std::size_t l3_at,
+                                       std::uint16_t ethertype) noexcept;
 
 /// Source, then destination, as they stand in the frame; empty without a network header.
 [[nodiscard]] std::span<const std::byte> addresses_of(std::span<const std::byte> frame,

@@ -33,8 +33,7 @@ struct HeaderAction {
 
 /// Changes `frame`. A field that it does not have stays away: of a rule that changes headers Linux
 /// demands that it matches frames with these (modify_header_match_supported of en_tc.c). Checksums
-/// of IPv4, TCP and UDP that were right are right after it. One that was wrong is left, so that
-/// whoever gets the frame can see it, and so is UDP's 0, which says that there is none.
+/// are kept (ChecksumKeeper).
 void change_headers(std::span<std::byte> frame, std::span<const HeaderAction> actions);
 
 }  // namespace portcullis::model

@@ -15,32 +15,33 @@ namespace {
 
 using FrameBytes = std::span<const std::byte>;
 
-constexpr std::uint16_t kEthertypeFrame = 0x6558;  // ETH_P_TEB: a whole Ethernet frame
-constexpr std::uint16_t kVxlanPort = 4789;         // IANA_VXLAN_UDP_PORT, include/net/vxlan.h
-constexpr std::uint16_t kGenevePort = 6081;        // GENEVE_UDP_PORT, include/net/geneve.h
-constexpr std::uint8_t kProtocolGre = 47;          // IPPROTO_GRE, in.h
-constexpr std::size_t kVxlanBytes = 8;             // struct vxlanhdr
-constexpr std::size_t kGeneveBytes = 8;            // struct genevehdr, its options behind it
-constexpr std::size_t kGreBytes = 4;               // struct gre_base_hdr
-constexpr std::size_t kTypeAt = 2;                 // of what is inside, in geneve and in GRE
-constexpr std::byte kGeneveOptions{0x3f};          // opt_len, in dwords
+constexpr std::uint16_t kVxlanPort = 4789;   // IANA_VXLAN_UDP_PORT, include/net/vxlan.h
+constexpr std::uint16_t kGenevePort = 6081;  // GENEVE_UDP_PORT, include/net/geneve.h
+constexpr std::uint8_t kProtocolGre = 47;    // IPPROTO_GRE, in.h
+constexpr std::size_t kVxlanBytes = 8;       // struct vxlanhdr
+constexpr std::size_t kGeneveBytes = 8;      // struct genevehdr, its options behind it
+constexpr std::size_t kGreBytes = 4;         // struct gre_base_hdr
+constexpr std::size_t kTypeAt = 2;           // of what is inside, in geneve and in GRE
+constexpr std::byte kGeneveOptions{0x3f};    // opt_len, in dwords
 /// GRE_CSUM, GRE_KEY, GRE_SEQ of include/uapi/linux/if_tunnel.h: each has a dword of its own.
 constexpr std::uint16_t kGreDwords[] = {0x8000, 0x2000, 0x1000};
 constexpr std::size_t kDword = 4;
 
-/// What is in a tunnel.
-struct Inside {
-  std::uint16_t ethertype = 0;
-  FrameBytes bytes;
-};
+constexpr std::size_t kNetworkAt = 4;  // of the VNI, in vxlan and in geneve
 
-std::optional<Inside> behind(std::uint16_t ethertype, FrameBytes payload, std::size_t header) {
+std::optional<TunnelInside> behind(std::uint16_t ethertype, FrameBytes payload,
+                                   std::size_t header) {
   if (payload.size() < header) return std::nullopt;
-  return Inside{ethertype, payload.subspan(header)};
+  return TunnelInside{ethertype, payload.subspan(header)};
+}
+
+std::uint32_t network_of(FrameBytes payload) {
+  return std::uint32_t{load_be16(&payload[kNetworkAt])} << 8 |
+         std::to_integer<std::uint32_t>(payload[kNetworkAt + 2]);
 }
 
 /// Of any version: rdma-core's test_packet_reformat_root_l2_gre has frames come out of one of 1.
-std::optional<Inside> in_gre(FrameBytes payload) {
+std::optional<TunnelInside> in_gre(FrameBytes payload) {
   if (payload.size() < kGreBytes) return std::nullopt;
   const std::uint16_t flags = load_be16(payload.data());
   const auto options = static_cast<std::size_t>(
@@ -48,11 +49,16 @@ std::optional<Inside> in_gre(FrameBytes payload) {
   return behind(load_be16(&payload[kTypeAt]), payload, kGreBytes + options * kDword);
 }
 
-std::optional<Inside> in_udp(std::uint16_t port, FrameBytes payload) {
-  if (port == kVxlanPort) return behind(kEthertypeFrame, payload, kVxlanBytes);
-  if (port != kGenevePort || payload.size() < kGeneveBytes) return std::nullopt;
+std::optional<TunnelInside> in_udp(std::uint16_t port, FrameBytes payload) {
+  static_assert(kVxlanBytes == kGeneveBytes);
+  if ((port != kVxlanPort && port != kGenevePort) || payload.size() < kVxlanBytes)
+    return std::nullopt;
+  const bool is_vxlan = port == kVxlanPort;
   const auto options = std::to_integer<std::size_t>(payload[0] & kGeneveOptions) * kDword;
-  return behind(load_be16(&payload[kTypeAt]), payload, kGeneveBytes + options);
+  auto inside = is_vxlan ? behind(kEthertypeFrame, payload, kVxlanBytes)
+                         : behind(load_be16(&payload[kTypeAt]), payload, kGeneveBytes + options);
+  if (inside) inside->network = network_of(payload);
+  return inside;
 }
 
 /// What follows the network header, as it says; 0 of a fragment.
@@ -66,7 +72,15 @@ std::uint8_t protocol_of(FrameBytes frame, const FrameFacts& facts) {
   return static_cast<std::uint8_t>(ip.get<"protocol">());
 }
 
-std::optional<Inside> find_inside(FrameBytes frame) {
+FrameBuffer joined(FrameBytes first, FrameBytes second) {
+  FrameBuffer both(first.begin(), first.end());
+  both.insert(both.end(), second.begin(), second.end());
+  return both;
+}
+
+}  // namespace
+
+std::optional<TunnelInside> find_inside(FrameBytes frame) {
   const FrameFacts facts = facts_of(frame);
   if (protocol_of(frame, facts) == kProtocolGre)
     return in_gre(frame.subspan(facts.l4_at, facts.end - facts.l4_at));
@@ -76,14 +90,6 @@ std::optional<Inside> find_inside(FrameBytes frame) {
   return in_udp(static_cast<std::uint16_t>(udp.get<"dest">()),
                 frame.subspan(payload, facts.end - payload));
 }
-
-FrameBuffer joined(FrameBytes first, FrameBytes second) {
-  FrameBuffer both(first.begin(), first.end());
-  both.insert(both.end(), second.begin(), second.end());
-  return both;
-}
-
-}  // namespace
 
 FrameBuffer wrap(FrameBytes frame, FrameBytes header, TunnelLoad load) {
   const std::size_t link =

@@ -15,6 +15,15 @@ namespace portcullis::model {
 
 using FrameBuffer = std::vector<std::byte>;
 
+/// What is in a tunnel.
+struct TunnelInside {
+  std::uint16_t ethertype = 0;  // of what `bytes` begin with; 0x6558: of a whole Ethernet frame
+  std::span<const std::byte> bytes;
+  std::uint32_t network = 0;  // of VXLAN and geneve: the VNI
+};
+inline constexpr std::uint16_t kEthertypeFrame = 0x6558;  // ETH_P_TEB: a whole Ethernet frame
+[[nodiscard]] std::optional<TunnelInside> find_inside(std::span<const std::byte> frame);
+
 /// What of a frame goes into the tunnel.
 enum class TunnelLoad : std::uint8_t { WholeFrame, NetworkPacket };
 
