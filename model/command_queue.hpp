@@ -90,6 +90,9 @@ class CommandQueue {
 
   /// Every command from now on is written there; null: nowhere.
   void record_to(std::unique_ptr<trace::TraceFile> trace) noexcept { trace_ = std::move(trace); }
+  void remark(std::string_view text) {
+    if (trace_) trace_->remark(text);
+  }
   static constexpr std::uint32_t kEverySlot = ~std::uint32_t{0};
   /// The doorbell rang for `slots`, a bit each. `queue` is the entries' address, `checksums`
   /// whether input is verified and output signed (cmdif_checksum 3).

@@ -28,6 +28,10 @@ void TraceFile::write(const TraceCommand& command) {
   if (!is_lost_ && !append(trace_text(command))) lose();
 }
 
+void TraceFile::remark(std::string_view text) {
+  if (!is_lost_ && !append("\n# " + std::string(text) + "\n")) lose();
+}
+
 bool TraceFile::append(std::string_view text) {
   return std::fwrite(text.data(), 1, text.size(), file_) == text.size() && std::fflush(file_) == 0;
 }

@@ -29,6 +29,8 @@ class TraceFile {
   /// When something cannot be written, for instance because the disk is full, calls `on_lost` once
   /// and records nothing more.
   void write(const TraceCommand& command);
+  /// What happened between two commands, as a line that readers of recordings pass over.
+  void remark(std::string_view text);
 
  private:
   TraceFile(std::string path, std::FILE* file, OnRecordingLost on_lost) noexcept
