@@ -19,8 +19,11 @@
 #include "model/reserved.hpp"
 #include "model/shared_receives.hpp"
 #include "model/steering/flow_tables.hpp"
+#include "model/steering/icm_addresses.hpp"
 #include "model/steering/receive_targets.hpp"
+#include "model/steering/sw_icm.hpp"
 #include "prm/atomic_cap.hpp"
+#include "prm/steering_commands.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -35,6 +38,9 @@ enum Refusal : std::uint32_t {
   kAboveMaximum = 0x11003,
   kBadChecksum,
 };
+
+constexpr std::uint64_t kObjectTypes =
+    std::uint64_t{1} << prm::kObjTypeSwIcm | std::uint64_t{1} << prm::kObjTypeSampler;
 
 /// What sends frames, and tables of what receives them.
 void offer_frame_queues(prm::Buffer<prm::cmd_hca_cap>& c) {
@@ -119,6 +125,8 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
     c.put<"log_max_current_mc_list">(Capabilities::kLogMaxMcList);
     c.put<"log_max_vlan_list">(Capabilities::kLogMaxVlanList);
     c.put<"log_max_l2_table">(Capabilities::kLogMaxL2Table).set<"vport_counters", 1>();
+    c.put<"general_obj_types">(kObjectTypes);
+    c.put<"steering_format_version">(prm::kSteeringFormatConnectx5);
   } else {
     // The tables' sizes are codes, 0 the smallest: 8 GIDs and 128 P_Keys (model/port_limits.hpp).
     c.put<"port_type">(prm::PortType::IB).set<"ib_virt", 1>();
@@ -163,9 +171,11 @@ prm::Buffer<prm::per_protocol_networking_offload_caps> offered_frames(bool offer
   return c;
 }
 
-/// Memory alone: no operations on it, which nothing public says that a ConnectX-5 has, and no
-/// tables that a program writes itself (sw_icm).
-prm::Buffer<prm::device_mem_cap> offered_device_memory() {
+/// Memory alone: no operations on it, which nothing public says that a ConnectX-5 has. An Ethernet
+/// port has memory for steering by a program's own entries, too. That ConnectX-5 has those follows
+/// from their format 0 (MLX5_HW_CONNECTX_5 of rdma-core's dr_ste.c), as that it samples follows
+/// from DPDK's guide of mlx5 ("Sample flow").
+prm::Buffer<prm::device_mem_cap> offered_device_memory(PortType port_type) {
   prm::Buffer<prm::device_mem_cap> c;
   c.set<"memic", 1>();
   c.put<"log_min_memic_alloc_size">(DeviceMemory::kLogUnit);
@@ -173,6 +183,12 @@ prm::Buffer<prm::device_mem_cap> offered_device_memory() {
   c.put<"memic_bar_start_addr">(DeviceMemory::kWindowAt);
   c.put<"memic_bar_size">(DeviceMemory::kWindowBytes);
   c.put<"max_memic_size">(DeviceMemory::kBytes);
+  if (port_type != PortType::Ethernet) return c;
+  c.put<"steering_sw_icm_start_address">(SwIcm::kEntriesAt);
+  c.put<"log_steering_sw_icm_size">(SwIcm::kLogEntriesBytes);
+  c.put<"header_modify_sw_icm_start_address">(SwIcm::kActionsAt);
+  c.put<"log_header_modify_sw_icm_size">(SwIcm::kLogActionsBytes);
+  c.put<"log_sw_icm_alloc_granularity">(SwIcm::kLogUnit);
   return c;
 }
 
@@ -247,6 +263,11 @@ void offer_changes(prm::Buffer<prm::flow_table_nic_cap>& c) {
     domain.set<"log_max_modify_header_context", HeaderContexts::kLogMax>();
     domain.set<"max_modify_header_actions", HeaderContexts::kMaxActions>();
   }
+  received.set<"sw_owner", 1>();
+  sent.set<"sw_owner", 1>();
+  c.put<"sw_steering_nic_rx_action_drop_icm_address">(icm::kRxDrop);
+  c.put<"sw_steering_nic_tx_action_drop_icm_address">(icm::kTxDrop);
+  c.put<"sw_steering_nic_tx_action_allow_icm_address">(icm::kTxAllow);
   received.set<"decap", 1>();
   received.set<"reformat_l3_tunnel_to_l2", 1>();
   received.set<"pop_vlan", 1>();
@@ -286,15 +307,23 @@ void put_at(std::span<std::byte> bytes, const prm::Member& field, std::uint64_t 
 }
 
 /// Of what the model is, whatever a device was.
-constexpr std::array<std::string_view, 7> kTheModelsOwn{"port_type",
-                                                        "device_frequency_khz",
-                                                        "device_frequency_mhz",
-                                                        "r_roce_dest_udp_port",
-                                                        "r_roce_min_src_udp_port",
-                                                        "memic_bar_start_addr",
-                                                        "log_min_memic_alloc_size"};
+constexpr std::array<std::string_view, 13> kTheModelsOwn{
+    "port_type",
+    "steering_sw_icm_start_address",
+    "header_modify_sw_icm_start_address",
+    "log_sw_icm_alloc_granularity",
+    "sw_steering_nic_rx_action_drop_icm_address",
+    "sw_steering_nic_tx_action_drop_icm_address",
+    "sw_steering_nic_tx_action_allow_icm_address",
+    "device_frequency_khz",
+    "device_frequency_mhz",
+    "r_roce_dest_udp_port",
+    "r_roce_min_src_udp_port",
+    "memic_bar_start_addr",
+    "log_min_memic_alloc_size"};
 /// A bit for each thing that can be done.
-constexpr std::array<std::string_view, 3> kSets{"cmdif_checksum", "l3_type", "roce_version"};
+constexpr std::array<std::string_view, 4> kSets{"cmdif_checksum", "general_obj_types", "l3_type",
+                                                "roce_version"};
 
 std::uint64_t within(std::string_view name, std::uint64_t ours, std::uint64_t told) {
   if (std::ranges::find(kTheModelsOwn, name) != kTheModelsOwn.end()) return ours;
@@ -359,7 +388,7 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
       flow_tables_(offered_flow_tables(port_type, behaviours.no_bth_opcode)),
       ethernet_(offered_frames(behaviours.eth_offloads && port_type == PortType::Ethernet)),
       ipoib_(offered_frames(behaviours.eth_offloads && port_type == PortType::InfiniBand)),
-      device_memory_(offered_device_memory()),
+      device_memory_(offered_device_memory(port_type)),
       qualities_(offered_qualities(behaviours.eth_offloads && port_type == PortType::Ethernet)) {
   // No tags on InfiniBand.
   ipoib_.set<"vlan_cap", 0>().set<"wqe_vlan_insert", 0>();
@@ -388,6 +417,7 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
   narrow(profile, prm::CapType::DEV_MEM, prm::CapMode::GET_CUR, device_memory_);
   if (general_max_.get<"device_memory">() == 0 || device_memory_.get<"memic">() == 0)
     device_memory_ = {};
+  if (!has_all_of_steering()) withhold_steering();
   narrow(profile, prm::CapType::QOS, prm::CapMode::GET_CUR, qualities_);
   if (general_max_.get<"qos">() == 0) qualities_ = {};
   general_start_ = general_max_;
@@ -399,6 +429,30 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
   roce_start_.set<"sw_r_roce_src_udp_port", 0>();
   narrow(profile, prm::CapType::ROCE, prm::CapMode::GET_CUR, roce_start_);
   power_on();
+}
+
+/// Linux divides by what a page says of memory whose beginning it names (mlx5_dm_create of
+/// mlx5/core/lib/dm.c), and rdma-core wants all or nothing.
+bool Capabilities::has_all_of_steering() const {
+  return (general_max_.get<"general_obj_types">() >> prm::kObjTypeSwIcm & 1) != 0 &&
+         flow_tables_.get<"flow_table_properties_nic_receive.sw_owner">() != 0 &&
+         flow_tables_.get<"flow_table_properties_nic_transmit.sw_owner">() != 0 &&
+         device_memory_.get<"log_steering_sw_icm_size">() >= SwIcm::kLogUnit &&
+         device_memory_.get<"log_header_modify_sw_icm_size">() >= SwIcm::kLogUnit;
+}
+
+void Capabilities::withhold_steering() {
+  general_max_.put<"general_obj_types">(std::uint64_t{0});
+  flow_tables_.set<"flow_table_properties_nic_receive.sw_owner", 0>();
+  flow_tables_.set<"flow_table_properties_nic_transmit.sw_owner", 0>();
+  flow_tables_.set<"sw_steering_nic_rx_action_drop_icm_address", 0>();
+  flow_tables_.set<"sw_steering_nic_tx_action_drop_icm_address", 0>();
+  flow_tables_.set<"sw_steering_nic_tx_action_allow_icm_address", 0>();
+  device_memory_.set<"steering_sw_icm_start_address", 0>();
+  device_memory_.set<"log_steering_sw_icm_size", 0>();
+  device_memory_.set<"header_modify_sw_icm_start_address", 0>();
+  device_memory_.set<"log_header_modify_sw_icm_size", 0>();
+  device_memory_.set<"log_sw_icm_alloc_granularity", 0>();
 }
 
 void Capabilities::power_on() {

@@ -75,6 +75,10 @@ class Capabilities {
   /// What an atomic fetched goes to memory in the host's order (SET_HCA_CAP, atomic).
   [[nodiscard]] const bool* host_endian_atomics() const noexcept { return &host_endian_atomics_; }
   [[nodiscard]] bool is_virtual_function() const noexcept { return virtual_function_; }
+  /// General objects of that type can be made.
+  [[nodiscard]] bool has_object_type(std::uint32_t type) const noexcept {
+    return type < 64 && (general_.get<"general_obj_types">() >> type & 1) != 0;
+  }
   /// All zero: it has none.
   [[nodiscard]] const prm::Buffer<prm::device_mem_cap>& device_memory() const noexcept {
     return device_memory_;
@@ -85,6 +89,10 @@ class Capabilities {
   [[nodiscard]] const prm::Buffer<prm::cmd_hca_cap>& in_force() const noexcept { return general_; }
 
  private:
+  /// Of steering by a program's own entries nothing is missing.
+  [[nodiscard]] bool has_all_of_steering() const;
+  void withhold_steering();
+
   static constexpr std::uint32_t kChecksumBoth = 3;
 
   bool virtual_function_;

@@ -24,6 +24,7 @@
 #include "prm/qp_commands.hpp"
 #include "prm/receive_commands.hpp"
 #include "prm/shared_receive_commands.hpp"
+#include "prm/steering_commands.hpp"
 #include "prm/user_context_commands.hpp"
 #include "prm/vport_commands.hpp"
 
@@ -45,6 +46,13 @@ PORTCULLIS_MODEL_COMMAND(init_hca);
 PORTCULLIS_MODEL_COMMAND(teardown_hca);
 PORTCULLIS_MODEL_COMMAND(query_adapter);
 PORTCULLIS_MODEL_COMMAND(set_driver_version);
+
+// commands_steering.cpp
+using GeneralObjectRequest = Request<prm::general_obj_in_cmd_hdr, prm::general_obj_out_cmd_hdr>;
+Verdict create_general_object(Core& core, const GeneralObjectRequest& request);
+Verdict query_general_object(Core& core, const GeneralObjectRequest& request);
+Verdict destroy_general_object(Core& core, const GeneralObjectRequest& request);
+PORTCULLIS_MODEL_COMMAND(sync_steering);
 
 // commands_objects.cpp
 PORTCULLIS_MODEL_COMMAND(alloc_uar);

@@ -6,6 +6,7 @@
 
 #include "model/commands.hpp"
 #include "model/core.hpp"
+#include "model/steering/icm_addresses.hpp"
 
 namespace portcullis::model::commands {
 namespace {
@@ -41,8 +42,11 @@ Verdict create_flow_table(
     Core& core, const Request<prm::create_flow_table_in, prm::create_flow_table_out>& request) {
   if (is_other_vport(request.in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
   std::uint32_t id = 0;
-  const Verdict verdict = core.flows.create_table(type_of(request.in), context_of(request.in), id);
-  if (verdict.ok()) static_cast<void>(request.out.try_set<"table_id">(id));
+  const Verdict verdict = core.flows.create_table(type_of(request.in), context_of(request.in), id,
+                                                  request.in.get<"uid">());
+  if (!verdict.ok()) return verdict;
+  static_cast<void>(request.out.try_set<"table_id">(id));
+  icm::put_address(request.out, icm::address_of(icm::kTablesAt, id));
   return verdict;
 }
 

@@ -257,7 +257,8 @@ Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_m
   if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
   if (const Verdict named = check_named_qp(core, context); !named.ok()) return named;
   if (const Verdict order = check_ordering(core, context); !order.ok()) return order;
-  if (!core.device_memory.has_range_of(context))
+  if (!core.device_memory.has_range_of(context) ||
+      !core.steering_memory.has_range_of(context, request.in.get<"uid">()))
     return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchMemory);
   std::vector<std::byte> pages;
   UmemUse umem;
@@ -277,6 +278,7 @@ Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_m
   core.umems.hold(umem);
   if (umem.queue) core.mkey_umems[index] = umem;
   core.device_memory.hold(index, context);
+  core.steering_memory.hold(index, context);
   static_cast<void>(request.out.try_set<"mkey_index">(index));
   return {};
 }
@@ -289,6 +291,7 @@ Verdict destroy_mkey(Core& core,
   if (const auto pd = core.mkeys.pd_of(index)) core.pd_references.drop(*pd);
   if (const auto held = core.mkey_umems.extract(index)) core.umems.release(held.mapped());
   core.device_memory.let_go(index);
+  core.steering_memory.let_go(index);
   return core.mkeys.destroy(index);
 }
 

@@ -3,6 +3,7 @@
 // Commands on what flow steering forwards to: transport domains, receive queues, TIRs.
 #include "model/commands.hpp"
 #include "model/core.hpp"
+#include "model/steering/icm_addresses.hpp"
 
 namespace portcullis::model::commands {
 namespace {
@@ -67,7 +68,9 @@ Verdict create_tir(Core& core, const Request<prm::create_tir_in, prm::create_tir
   std::uint32_t number = 0;
   const Verdict verdict = core.receive_targets.create_tir(
       prm::ConstView<prm::tirc>::at(request.in.bytes<"ctx">()), number);
-  if (verdict.ok()) static_cast<void>(request.out.try_set<"tirn">(number));
+  if (!verdict.ok()) return verdict;
+  static_cast<void>(request.out.try_set<"tirn">(number));
+  icm::put_address(request.out, icm::address_of(icm::kTirsAt, number));
   return verdict;
 }
 

@@ -89,7 +89,8 @@ Core::Core(Parts parts, const Options& options)
              [](void* context, std::uint32_t qpn) {
                return core_of(context).transport->has_received(qpn);
              },
-             this}),
+             this, capabilities.has_object_type(prm::kObjTypeSwIcm) ? &steering_memory : nullptr,
+             [](void* context, std::string_view text) { core_of(context).tell(text); }}),
       receive_targets({&dma, &mkeys, &cqs, &scheduler, &counters.frames_dropped, &q_counters,
                        &umems, behaviours.dropless_rq_ms.value_or(0) * kNsPerMs}),
       send_queues({&dma, &mkeys, &cqs, &scheduler, &receive_targets.domains(), &port,
@@ -110,6 +111,7 @@ Core::Core(Parts parts, const Options& options)
   mkeys.check_qp(behaviours.mkc_qpn != KeyBinding::Unchecked);
   iommu.keep_stale(behaviours.a5_off);
   dma.set_bar(bar.bytes());
+  dma.set_steering_memory(&steering_memory);
 }
 
 Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) {
@@ -132,10 +134,12 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
                                                       Offer offer) -> std::uint64_t {
     // What goes to several queues waits for none.
     const Offer how = decision.copies.empty() ? offer : Offer::Final;
-    const std::uint64_t waits_ns = to.deliver(decision.to.tirn, decision.to.frame(frame),
-                                              {decision.to.flow_tag, from, nullptr, how});
+    const std::uint64_t waits_ns =
+        to.deliver(decision.to.tirn, decision.to.frame(frame),
+                   {decision.to.flow_tag, from, nullptr, how, decision.to.metadata});
     for (const FlowTarget& copy : decision.copies)
-      static_cast<void>(to.deliver(copy.tirn, copy.frame(frame), {copy.flow_tag, from}));
+      static_cast<void>(to.deliver(copy.tirn, copy.frame(frame),
+                                   {copy.flow_tag, from, nullptr, Offer::Final, copy.metadata}));
     return waits_ns;
   };
   deps.deliver_datagram = [&to = core->receive_targets](const FlowDecision& decision,
@@ -214,6 +218,13 @@ void Core::start_over() {
   stage = Stage::PoweredOn;
   issi = 0;
   closes_with_interface = false;
+  told_ = 0;
+}
+
+void Core::tell(std::string_view text) {
+  constexpr std::uint32_t kMostTold = 100;
+  if (told_ < kMostTold) commands.remark(text);
+  if (++told_ == kMostTold) commands.remark("and so on; no more is told");
 }
 
 void Core::close_interface() {
@@ -253,6 +264,7 @@ void Core::drop_objects() {
   mkeys.clear();
   psvs.clear();
   device_memory.clear();
+  steering_memory.clear();
   cqs.clear();
   cq_umems.clear();
   mkey_umems.clear();

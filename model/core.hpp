@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -42,6 +43,7 @@
 #include "model/shared_receives.hpp"
 #include "model/steering/flow_tables.hpp"
 #include "model/steering/receive_targets.hpp"
+#include "model/steering/sw_icm.hpp"
 #include "model/transport_port.hpp"
 #include "model/umem.hpp"
 #include "model/user_contexts.hpp"
@@ -143,6 +145,7 @@ class Core {
   FirmwarePages pages;
   Capabilities capabilities;
   DeviceMemory device_memory;
+  SwIcm steering_memory;
   PortSettings port;
   PortLink link;
   FirmwareReset firmware_reset;
@@ -185,6 +188,8 @@ class Core {
   void close_interface();
   enum class PageWait : std::uint8_t { None, Waiting, Granted, Refused };
   [[nodiscard]] PageWait wait_for_page(std::uint32_t slot, std::uint16_t opcode);
+  /// Into the recording, so often and no more: a guest writes what there is to tell.
+  void tell(std::string_view text);
 
   Options options_;
   bool sees_every_store_;
@@ -194,6 +199,7 @@ class Core {
   std::array<PageWait, prm::kMaxCommands> page_waits_{};
   std::vector<std::uint32_t> later_;  // slots of commands that wait for resume_later()
   std::uint32_t creates_ = 0;
+  std::uint32_t told_ = 0;
   bool removed_ = false;
   std::uint64_t fences_seen_ = 0;  // 2ERR_QP, for internal-error
   bool is_broken_ = false;

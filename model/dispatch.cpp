@@ -138,6 +138,14 @@ struct Entry {
         &checked<prm::name##_in, prm::name##_out, &commands::name, unsigned{traits}> \
   }
 
+/// The type of the object stands where others have op_mod, and behind the layout the object.
+#define PORTCULLIS_GENERAL_OBJECT_ENTRY(opcode, name)                                        \
+  Entry {                                                                                    \
+    Opcode::opcode, Stage::Initialised,                                                      \
+        &checked<prm::general_obj_in_cmd_hdr, prm::general_obj_out_cmd_hdr, &commands::name, \
+                 kHasOpMod | kHasList>                                                       \
+  }
+
 constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(ENABLE_HCA, PoweredOn, enable_hca, kPlain),
     PORTCULLIS_MODEL_ENTRY(DISABLE_HCA, Enabled, disable_hca, kPlain),
@@ -173,6 +181,10 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(DESTROY_UMEM, Initialised, destroy_umem, kPlain),
     PORTCULLIS_MODEL_ENTRY(ALLOC_MEMIC, Initialised, alloc_memic, kPlain),
     PORTCULLIS_MODEL_ENTRY(DEALLOC_MEMIC, Initialised, dealloc_memic, kPlain),
+    PORTCULLIS_GENERAL_OBJECT_ENTRY(CREATE_GENERAL_OBJECT, create_general_object),
+    PORTCULLIS_GENERAL_OBJECT_ENTRY(QUERY_GENERAL_OBJECT, query_general_object),
+    PORTCULLIS_GENERAL_OBJECT_ENTRY(DESTROY_GENERAL_OBJECT, destroy_general_object),
+    PORTCULLIS_MODEL_ENTRY(SYNC_STEERING, Initialised, sync_steering, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_UCTX, Initialised, create_uctx, kPlain),
     PORTCULLIS_MODEL_ENTRY(DESTROY_UCTX, Initialised, destroy_uctx, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_QP, Initialised, create_qp, kHasList),
@@ -267,6 +279,7 @@ constexpr std::array kEntries{
 };
 
 #undef PORTCULLIS_MODEL_ENTRY
+#undef PORTCULLIS_GENERAL_OBJECT_ENTRY
 
 constexpr std::size_t kOpcodes = 0x1000;
 static_assert(kEntries.size() <= std::numeric_limits<std::uint8_t>::max());

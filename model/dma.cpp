@@ -7,6 +7,7 @@
 #include "base/cells.hpp"
 #include "base/dma_bytes.hpp"
 #include "model/model.hpp"
+#include "model/steering/sw_icm.hpp"
 
 namespace portcullis::model {
 
@@ -88,12 +89,23 @@ bool Dma::write_payload(Iova to, std::span<const std::byte> from) noexcept {
   return by_page(to, from.size(), Direction::Write, copy);
 }
 
+bool Dma::read_device(Iova from, std::span<std::byte> to) const noexcept {
+  if (from >= bar_.size()) return steering_memory_ != nullptr && steering_memory_->read(from, to);
+  dma_copy(to.data(), bar_.subspan(from, to.size()).data(), to.size());
+  return true;
+}
+
+bool Dma::write_device(Iova to, std::span<const std::byte> from) noexcept {
+  if (to >= bar_.size()) return steering_memory_ != nullptr && steering_memory_->write(to, from);
+  dma_copy(bar_.subspan(to, from.size()).data(), from.data(), from.size());
+  return true;
+}
+
 bool Dma::read_payload(const Extents& from, std::byte* to) noexcept {
   for (std::uint32_t i = 0; i < from.count; ++i) {
     const Extent& extent = from.extent[i];
-    if (extent.on_device)
-      dma_copy(to, bar_.subspan(extent.iova, extent.bytes).data(), extent.bytes);
-    else if (!read_payload(extent.iova, std::span<std::byte>(to, extent.bytes)))
+    const std::span<std::byte> piece(to, extent.bytes);
+    if (!(extent.on_device ? read_device(extent.iova, piece) : read_payload(extent.iova, piece)))
       return false;
     to += extent.bytes;
   }
@@ -103,9 +115,8 @@ bool Dma::read_payload(const Extents& from, std::byte* to) noexcept {
 bool Dma::write_payload(const Extents& to, const std::byte* from) noexcept {
   for (std::uint32_t i = 0; i < to.count; ++i) {
     const Extent& extent = to.extent[i];
-    if (extent.on_device)
-      dma_copy(bar_.subspan(extent.iova, extent.bytes).data(), from, extent.bytes);
-    else if (!write_payload(extent.iova, std::span<const std::byte>(from, extent.bytes)))
+    const std::span<const std::byte> piece(from, extent.bytes);
+    if (!(extent.on_device ? write_device(extent.iova, piece) : write_payload(extent.iova, piece)))
       return false;
     from += extent.bytes;
   }

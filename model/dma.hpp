@@ -10,8 +10,8 @@
 // Memory that the device does not see is reached by messages (RemoteMemory); a range that may only
 // be read is a fault to a write, and the other way about.
 //
-// Payload may lie in the device's own memory too: no DMA, so no IOMMU, no bus mastering and no
-// observer have a say in it.
+// Payload may lie in the device's own memory too, in BAR 0 or where programs write their steering:
+// no DMA, so no IOMMU, no bus mastering and no observer have a say in it.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ namespace portcullis::model {
 
 /// A range that a key translated to.
 struct Extent {
-  Iova iova = 0;  // of device memory: an offset into BAR 0
+  Iova iova = 0;  // on the device: an offset into BAR 0, or behind it an address of steering memory
   std::uint32_t bytes = 0;
   bool on_device = false;
 };
@@ -55,6 +55,7 @@ class RemoteMemory {
 };
 
 class DmaObserver;
+class SwIcm;
 
 class Dma {
  public:
@@ -65,6 +66,8 @@ class Dma {
   void set_remote(RemoteMemory* remote) noexcept { remote_ = remote; }
   /// BAR 0, in which the device memory lies. Must outlive this.
   void set_bar(std::span<std::byte> bar) noexcept { bar_ = bar; }
+  /// Where programs write their steering. Must outlive this.
+  void set_steering_memory(SwIcm* memory) noexcept { steering_memory_ = memory; }
   /// Null: nobody hears what is read and written.
   void set_observer(DmaObserver* observer) noexcept { observer_ = observer; }
   void set_bus_master(bool on) noexcept { bus_master_ = on; }
@@ -106,6 +109,8 @@ class Dma {
   template <class Copy>
   bool special_piece(Iova at, std::size_t bytes, Direction direction, Copy copy) noexcept;
   void tell(const std::byte* memory, std::size_t bytes, Direction direction) const noexcept;
+  [[nodiscard]] bool read_device(Iova from, std::span<std::byte> to) const noexcept;
+  [[nodiscard]] bool write_device(Iova to, std::span<const std::byte> from) noexcept;
   bool fault() noexcept {
     ++*faults_;
     return false;
@@ -114,6 +119,7 @@ class Dma {
   const Iommu* iommu_;
   std::uint64_t* faults_;
   std::span<std::byte> bar_;
+  SwIcm* steering_memory_ = nullptr;
   RemoteMemory* remote_ = nullptr;
   DmaObserver* observer_ = nullptr;
   bool bus_master_ = false;

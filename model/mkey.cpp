@@ -8,6 +8,7 @@
 
 #include "base/cells.hpp"
 #include "prm/device_memory_commands.hpp"
+#include "prm/steering_commands.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -90,7 +91,7 @@ Extents MkeyTable::translate_below(std::uint32_t key_value, std::uint64_t va, st
     return {};
   if (key.has_signatures) return {};
   if (key.physical) return {{Extent{va, bytes}}, 1};
-  if (key.on_device) return {{Extent{key.memic + va, bytes, true}}, 1};
+  if (key.on_device) return {{Extent{key.begin + va, bytes, true}}, 1};
   return key.indirect ? translate_klms(key, va, bytes, depth) : translate_pages(key, va, bytes);
 }
 
@@ -113,7 +114,7 @@ Verdict MkeyTable::fill(const Create& request, Key& key) const {
   const std::uint32_t mode = mode_of(c);
   key.physical = mode == prm::number(prm::MkcAccessMode::PA);
   key.indirect = mode == prm::number(prm::MkcAccessMode::KLMS);
-  key.on_device = mode == prm::kMkcModeMemic;
+  key.on_device = mode == prm::kMkcModeMemic || mode == prm::kMkcModeSwIcm;
   if (!key.physical && !key.indirect && !key.on_device &&
       mode != prm::number(prm::MkcAccessMode::MTT))
     return refuse(CommandStatus::BAD_PARAM_ERR, kBadMode);
@@ -135,9 +136,10 @@ Verdict MkeyTable::fill(const Create& request, Key& key) const {
   key.usable = c.get<"free">() == 0;
   std::ranges::copy(c.all(), key.context.all().begin());
   key.is_checked_deeper = key.indirect;
-  // Its addresses begin at 0, and start_addr says where that is in BAR 0 (mlx5_ib_reg_dm_mr of
-  // mlx5_ib/mr.c; ibv_alloc_dm(3): "this type of MR is defined as zero based").
-  if (key.on_device) key.memic = std::exchange(key.start, 0);
+  // Its addresses begin at 0, and start_addr says where that is: in BAR 0, or by an address of the
+  // card's (mlx5_ib_reg_dm_mr of mlx5_ib/mr.c; ibv_alloc_dm(3): "this type of MR is defined as zero
+  // based").
+  if (key.on_device) key.begin = std::exchange(key.start, 0);
   if (key.physical || key.on_device) return {};
   return key.indirect ? fill_klms(request, key) : fill_pages(request, key);
 }

@@ -3,10 +3,11 @@
 // The memory key table. Checking a key and touching memory are two steps on purpose: check() says
 // whether an access is allowed now, translate() says where it goes, Dma moves the bytes, and
 // whatever stands between them in a schedule is a window that an adversary may open. A key of mode
-// KLM leads to other keys; model/mkey_indirect.cpp says by which rules. One of mode MEMIC leads to
-// device memory; whether its range is there is for who creates it to look
-// (model/device_memory.hpp). One with a byte stream format in force has the addresses of the wire:
-// check() takes them, and translate() says nothing (model/signed_key.hpp).
+// KLM leads to other keys; model/mkey_indirect.cpp says by which rules. One of mode MEMIC or SW_ICM
+// leads to memory of the card; whether its range is there is for who creates it to look
+// (model/device_memory.hpp, model/steering/sw_icm.hpp). One with a byte stream format in force has
+// the addresses of the wire: check() takes them, and translate() says nothing
+// (model/signed_key.hpp).
 #pragma once
 
 #include <array>
@@ -224,8 +225,8 @@ class MkeyTable {
     bool live = false;
     bool dying = false;         // DESTROY_MKEY waits for its last DMA
     bool physical = false;      // PA mode: the virtual address is the IOVA
-    bool on_device = false;     // MEMIC mode
-    std::uint64_t memic = 0;    // of MEMIC mode: where in BAR 0 address 0 is
+    bool on_device = false;     // MEMIC or SW_ICM mode
+    std::uint64_t begin = 0;    // of either mode: where address 0 is, as Extent has it
     std::uint32_t pending = 0;  // DMA allowed and not done
     Life life = 0;
     std::vector<std::uint64_t> pages;       // MTT entries, host order, low bits are rights

@@ -60,7 +60,7 @@ Extents MkeyTable::translate_memory(std::uint32_t key_value, std::uint64_t at,
   const SignedKey& signatures = *key.signatures;
   if (at + bytes > signatures.format.memory.place(signatures.data_bytes)) return {};
   if (key.physical) return {{Extent{key.start + at, bytes}}, 1};
-  if (key.on_device) return {{Extent{key.memic + at, bytes, true}}, 1};
+  if (key.on_device) return {{Extent{key.begin + at, bytes, true}}, 1};
   return key.indirect ? translate_klms(key, key.start + at, bytes, 0)
                       : translate_pages(key, key.start + at, bytes);
 }

@@ -17,6 +17,7 @@
 #include "prm/qp_commands.hpp"
 #include "prm/receive_commands.hpp"
 #include "prm/shared_receive_commands.hpp"
+#include "prm/steering_commands.hpp"
 #include "prm/user_context_commands.hpp"
 #include "prm/view.hpp"
 
@@ -57,6 +58,7 @@ consteval prm::Place at() {
 
 constexpr prm::Place kQpType = at<prm::create_qp_in, "qpc.st">();
 constexpr prm::Place kRqType = at<prm::create_qp_in, "qpc.rq_type">();
+constexpr prm::Place kObjectType = at<prm::general_obj_in_cmd_hdr, "obj_type">();
 
 /// The number 0 names nothing, and no object has it. Flow tables and what is in them are not here
 /// and not kept apart, though DevX passes their commands on (devx_is_obj_create_cmd).
@@ -97,6 +99,20 @@ constexpr std::array kNamings{
     Naming{Opcode::CREATE_PSV, Act::Creates, Kind::Psv, at<prm::create_psv_out, "psv2_index">()},
     Naming{Opcode::CREATE_PSV, Act::Creates, Kind::Psv, at<prm::create_psv_out, "psv3_index">()},
     Naming{Opcode::DESTROY_PSV, Act::Destroys, Kind::Psv, at<prm::destroy_psv_in, "psvn">()},
+
+    // Objects of every type have numbers of their own.
+    Naming{Opcode::CREATE_GENERAL_OBJECT, Act::Creates, Kind::SteeringMemory,
+           at<prm::general_obj_out_cmd_hdr, "obj_id">(), kObjectType, prm::kObjTypeSwIcm},
+    Naming{Opcode::QUERY_GENERAL_OBJECT, Act::Uses, Kind::SteeringMemory,
+           at<prm::general_obj_in_cmd_hdr, "obj_id">(), kObjectType, prm::kObjTypeSwIcm},
+    Naming{Opcode::DESTROY_GENERAL_OBJECT, Act::Destroys, Kind::SteeringMemory,
+           at<prm::general_obj_in_cmd_hdr, "obj_id">(), kObjectType, prm::kObjTypeSwIcm},
+    Naming{Opcode::CREATE_GENERAL_OBJECT, Act::Creates, Kind::Sampler,
+           at<prm::general_obj_out_cmd_hdr, "obj_id">(), kObjectType, prm::kObjTypeSampler},
+    Naming{Opcode::QUERY_GENERAL_OBJECT, Act::Uses, Kind::Sampler,
+           at<prm::general_obj_in_cmd_hdr, "obj_id">(), kObjectType, prm::kObjTypeSampler},
+    Naming{Opcode::DESTROY_GENERAL_OBJECT, Act::Destroys, Kind::Sampler,
+           at<prm::general_obj_in_cmd_hdr, "obj_id">(), kObjectType, prm::kObjTypeSampler},
 
     Naming{Opcode::CREATE_UMEM, Act::Creates, Kind::Umem, at<prm::create_umem_out, "umem_id">()},
     Naming{Opcode::DESTROY_UMEM, Act::Destroys, Kind::Umem, at<prm::destroy_umem_in, "umem_id">()},

@@ -41,6 +41,8 @@ class UserContexts {
     Xrcd,
     SharedReceive,
     Rate,
+    SteeringMemory,
+    Sampler,
   };
 
   explicit UserContexts(std::uint32_t log_max_uctx) : ids_(1, 1U << log_max_uctx) {}

@@ -20,6 +20,13 @@ struct UnderlayDatagram {
   std::span<const std::byte> payload;
   bool is_solicited = false;
 };
+
+/// Who sends a frame, as far as flow tables ask.
+struct FrameSender {
+  std::uint32_t sqn = 0;
+  std::uint32_t metadata = 0;  // flow_table_metadata of the WQE
+};
+
 class FrameOutlet {
  public:
   virtual ~FrameOutlet() = default;
@@ -36,7 +43,8 @@ class FrameOutlet {
   /// frame there is now, or nothing when they do not let it go and it is over. Asked once of each
   /// frame, since they count.
   [[nodiscard]] virtual std::optional<std::size_t> steer(std::span<std::byte> /*room*/,
-                                                         std::size_t length) {
+                                                         std::size_t length,
+                                                         const FrameSender& /*sender*/) {
     return length;
   }
   /// The first `length` bytes of what next() gave go out, from a TIS of this transport domain.

@@ -168,6 +168,7 @@ bool SendQueues::parse(Work& work, std::size_t segment_at) {
   const auto segment =
       prm::ConstView<prm::mlx5_wqe_eth_seg>::at(std::span<const std::byte>(wqe_.bytes), segment_at);
   work.cs_flags = static_cast<std::uint8_t>(segment.get<"cs_flags">());
+  work.metadata = segment.get<"flow_table_metadata">();
   if ((work.cs_flags & ~kKnownChecksums) != 0 || segment.get<"swp_flags">() != 0) return false;
   const std::uint32_t size = segment.get<"inline_hdr_sz">();
   std::size_t next = segment_at + prm::mlx5_wqe_eth_seg::bytes;
@@ -296,8 +297,9 @@ std::uint8_t SendQueues::priority_of_tis(const Sq& sq) const {
 
 /// The first `length` bytes of `room` go out, or what flow tables make of them. That a frame which
 /// these made too long for the port is lost, as one of a driver is, is a hypothesis.
-void SendQueues::launch(const Sq& sq, std::span<std::byte> room, std::size_t length) {
-  const auto steered = outlet_->steer(room, length);
+void SendQueues::launch(const Sq& sq, std::span<std::byte> room, std::size_t length,
+                        const FrameSender& sender) {
+  const auto steered = outlet_->steer(room, length, sender);
   if (!steered) return;
   if (*steered > deps_.port->most_frame_bytes()) return deps_.counters->count_send_discard();
   const auto frame = room.first(pad(room, *steered));
@@ -331,7 +333,7 @@ SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work
     }
     if (outlet_->is_paused(room.first(pad(room, length)), priority_of_tis(sq))) return Step::NoRoom;
     sq.pace.spend(limit_of(sq), padded, deps_.scheduler->now_ns());
-    launch(sq, room, padded);
+    launch(sq, room, padded, {number, work.metadata});
   }
   return go_on(number, sq, part);
 }

@@ -113,7 +113,8 @@ class SendQueues {
     std::optional<std::uint32_t> tag;  // ethertype and tag to insert
     std::size_t header_at = 0;         // in the WQE
     std::size_t header_bytes = 0;
-    std::uint32_t mss = 0;  // 0: no large send
+    std::uint32_t mss = 0;       // 0: no large send
+    std::uint32_t metadata = 0;  // for flow tables
   };
 
   [[nodiscard]] const RateLimit& limit_of(const Sq& sq) const;
@@ -126,7 +127,8 @@ class SendQueues {
   static void take_turn(void* self, std::uint64_t number);
   Step step(std::uint32_t number, Sq& sq);
   Step flush(std::uint32_t number, Sq& sq);
-  void launch(const Sq& sq, std::span<std::byte> room, std::size_t length);
+  void launch(const Sq& sq, std::span<std::byte> room, std::size_t length,
+              const FrameSender& sender);
   Step send(std::uint32_t number, Sq& sq, const Work& work);
   Step send_datagram(std::uint32_t number, Sq& sq, const Work& work);
   Step go_on(std::uint32_t number, Sq& sq, std::uint32_t part);

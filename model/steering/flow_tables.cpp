@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstring>
 
+#include "model/steering/icm_addresses.hpp"
+
 namespace portcullis::model {
 namespace {
 
@@ -100,8 +102,8 @@ Verdict FlowTables::check_miss(FlowTableType type, std::uint32_t level,
 }
 
 Verdict FlowTables::create_table(FlowTableType type,
-                                 prm::ConstView<prm::flow_table_context> context,
-                                 std::uint32_t& id) {
+                                 prm::ConstView<prm::flow_table_context> context, std::uint32_t& id,
+                                 std::uint32_t uid) {
   if (!is_domain(type)) return refuse(CommandStatus::BAD_PARAM_ERR, kDomain);
   if (type == FlowTableType::RDMA_RX && deps_.behaviours->rdma_rx_refused)
     return refuse(CommandStatus::BAD_PARAM_ERR, kRefusedDomain);
@@ -110,9 +112,12 @@ Verdict FlowTables::create_table(FlowTableType type,
   if (context.get<"log_size">() > kLogMaxTableSize)
     return refuse(CommandStatus::BAD_PARAM_ERR, kTableSize);
   const bool tunnels = context.get<"reformat_en">() != 0 || context.get<"decap_en">() != 0;
-  if ((tunnels && changes_of(type) == 0) || context.get<"sw_owner">() != 0 ||
-      context.get<"termination_table">() != 0)
+  // No capability is asked for a termination table of NIC_RX: dr_action_create_sampler_term_tbl of
+  // rdma-core's dr_action.c makes one for each sampler.
+  const bool may_end = type == FlowTableType::NIC_RX && changes_of(type) != 0;
+  if ((tunnels && changes_of(type) == 0) || (context.get<"termination_table">() != 0 && !may_end))
     return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
+  if (const Verdict bad = check_programs(type, context, uid); !bad.ok()) return bad;
   if (const Verdict verdict = check_miss(type, level, context); !verdict.ok()) return verdict;
   if (type == FlowTableType::RDMA_RX && deps_.behaviours->rdma_rx_silent_null) {
     id = 0;  // success, and nothing was made
@@ -129,6 +134,10 @@ Verdict FlowTables::create_table(FlowTableType type,
   table.miss_id = context.get<"table_miss_id">();
   table.may_reformat = context.get<"reformat_en">() != 0;
   table.may_decap = context.get<"decap_en">() != 0;
+  table.only_ends = context.get<"termination_table">() != 0;
+  table.is_programs = context.get<"sw_owner">() != 0;
+  table.entry_at = table.is_programs ? context.get<"sw_owner_icm_root_0">() : 0;
+  table.uid = uid;
   tables_.emplace(id, std::move(table));
   return {};
 }
@@ -155,10 +164,21 @@ Verdict FlowTables::query_table(FlowTableType type, std::uint32_t id,
   static_cast<void>(
       context.try_set<"log_size">(static_cast<unsigned>(std::countr_zero(table->size))));
   static_cast<void>(context.try_set<"table_miss_id">(table->miss_id));
+  static_cast<void>(context.try_set<"termination_table">(table->only_ends ? 1 : 0));
+  static_cast<void>(context.try_set<"sw_owner">(table->is_programs ? 1 : 0));
+  // Of what is sent rdma-core takes the other one (dr_devx_query_flow_table of dr_devx.c).
+  const std::uint64_t at =
+      table->is_programs ? table->entry_at : icm::address_of(icm::kTablesAt, id);
+  context.put<"sw_owner_icm_root_0">(at);
+  context.put<"sw_owner_icm_root_1">(at);
   return {};
 }
 
 bool FlowTables::is_target(std::uint32_t id) const noexcept {
+  if (std::ranges::any_of(samplers_, [id](const auto& named) {
+        return named.second.sampled == id || named.second.next == id;
+      }))
+    return true;
   return std::ranges::any_of(tables_, [id](const auto& named) {
     const Table& table = named.second;
     if (table.miss == prm::FlowTableMiss::FWD && table.miss_id == id) return true;
@@ -196,7 +216,7 @@ Verdict FlowTables::create_group(prm::ConstView<prm::create_flow_group_in> in, s
   const FlowTableType type{static_cast<std::uint8_t>(in.get<"table_type">())};
   Table* const table = find(type, in.get<"table_id">());
   if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
-  if (in.get<"group_type">() != 0 || in.get<"match_definer_id">() != 0 ||
+  if (table->is_programs || in.get<"group_type">() != 0 || in.get<"match_definer_id">() != 0 ||
       in.get<"source_eswitch_owner_vhca_id_valid">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
   Group group{in.get<"start_flow_index">(), in.get<"end_flow_index">(), {}};
@@ -253,7 +273,8 @@ Verdict FlowTables::read_destinations(const Table& table, std::uint32_t count,
     if (destination.type == prm::FlowDestination::FLOW_TABLE) {
       const Table* const next = find(table.type, destination.id);
       if (next == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDestination);
-      if (next->level <= table.level) return refuse(CommandStatus::BAD_PARAM_ERR, kLevel);
+      if (next->level <= table.level || table.only_ends)
+        return refuse(CommandStatus::BAD_PARAM_ERR, kLevel);
     } else if (destination.type == prm::FlowDestination::TIR) {
       if (table.type != FlowTableType::NIC_RX || deps_.has_tir == nullptr ||
           !deps_.has_tir(deps_.context, destination.id))
@@ -542,6 +563,8 @@ void FlowTables::clear() {
   nic_root_.reset();
   rdma_root_.reset();
   send_root_.reset();
+  samplers_.clear();
+  sampler_ids_.clear();
   table_ids_.clear();
   group_ids_.clear();
   counters.clear();

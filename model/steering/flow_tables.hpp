@@ -11,13 +11,17 @@
 //
 // A table is looked through by ascending flow_index, the first entry that matches decides; a miss
 // follows table_miss_action, DEF going on as if there were no table. Of several destinations of an
-// entry the first is where the frame goes on; each TIR among the others gets a copy. An entry of an
+// entry the first is where the frame goes on; each of the others gets a copy. An entry of an
 // Ethernet port's NIC_RX or NIC_TX may change the frame: what comes off it first, then its fields,
 // then what goes on it (next_action_state of mlx5/core/steering/dr_action.c). Its destinations get
 // the changed frame, and a table that follows compares that one. A frame whose
 // QP has a root of its own (underlay_qpn) meets that before either domain. What a real card does in
 // these places is not published beyond what Linux relies on; each finding about one firmware is a
 // behaviour.
+//
+// Of an Ethernet port's NIC_RX and NIC_TX a table may be a program's own (sw_owner): what it holds
+// stands in steering memory, where the program writes it (sw_icm.hpp). program_entries.cpp follows
+// it, and goes back to tables of commands where an address leads to one.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +29,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -35,9 +40,12 @@
 #include "model/steering/flow_counters.hpp"
 #include "model/steering/flow_key.hpp"
 #include "model/steering/header_contexts.hpp"
+#include "model/steering/lookup_tag.hpp"
+#include "model/steering/sw_icm.hpp"
 #include "model/verdict.hpp"
 #include "prm/flow_commands.hpp"
 #include "prm/flow_enums.hpp"
+#include "prm/steering_commands.hpp"
 
 namespace portcullis::model {
 
@@ -47,6 +55,7 @@ struct FlowTarget {
   std::uint32_t tirn = 0;
   std::uint32_t flow_tag = 0;
   std::shared_ptr<const FrameBuffer> changed = {};  // null: it is as it came
+  std::uint32_t metadata = 0;                       // register B
 
   [[nodiscard]] std::span<const std::byte> frame(std::span<const std::byte> as_it_came) const {
     return changed == nullptr ? as_it_came : std::span<const std::byte>(*changed);
@@ -71,6 +80,10 @@ class FlowTables {
   static constexpr std::uint32_t kLogMaxTableSize = 16;
   static constexpr std::uint32_t kMaxLevel = 128;  // Linux 6.12 has its anchor table at 66
   static constexpr std::uint32_t kMaxDestinations = 32;
+  static constexpr std::uint32_t kLogMaxSamplers = 12;
+  /// Tables, entries of programs and their actions on headers that a frame and its copies may meet.
+  /// What a program writes may go in circles; how far a card follows is not published.
+  static constexpr std::uint32_t kMostSteps = 4096;
 
   struct Deps {
     const Behaviours* behaviours = nullptr;
@@ -80,13 +93,18 @@ class FlowTables {
     bool (*has_qp)(void* context, std::uint32_t number) = nullptr;
     bool (*is_hot)(void* context, std::uint32_t number) = nullptr;
     void* context = nullptr;
+    /// Null: no table is a program's.
+    const SwIcm* icm = nullptr;
+    /// What a program wrote makes no sense, and a frame was dropped for it.
+    void (*tell)(void* context, std::string_view text) = nullptr;
   };
 
   explicit FlowTables(const Deps& deps) noexcept : deps_(deps) {}
 
   // Commands: model/commands_flow.cpp has looked at what is neither table, group nor entry.
+  /// `uid` is who gives the command; 0: the kernel.
   Verdict create_table(prm::FlowTableType type, prm::ConstView<prm::flow_table_context> context,
-                       std::uint32_t& id);
+                       std::uint32_t& id, std::uint32_t uid = 0);
   Verdict modify_table(prm::FlowTableType type, std::uint32_t id,
                        prm::ConstView<prm::flow_table_context> context);
   /// `context` is zeroed.
@@ -107,8 +125,16 @@ class FlowTables {
   Verdict free_changes(std::uint32_t id);
   Verdict free_reformat(std::uint32_t id);
 
-  /// A frame of a send queue, whole as it would go out: Pass, unless NIC_TX drops it.
-  [[nodiscard]] FlowDecision send(std::span<const std::byte> frame);
+  // What packets are sampled by: objects that a program's entries lead to.
+  Verdict create_sampler(prm::ConstView<prm::sampler_obj> context, std::uint32_t& id);
+  /// `context` is zeroed.
+  Verdict query_sampler(std::uint32_t id, prm::View<prm::sampler_obj> context) const;
+  Verdict destroy_sampler(std::uint32_t id);
+
+  /// A frame of a send queue, whole as it would go out: Pass, unless NIC_TX drops it. `metadata` is
+  /// what its WQE says, for register A.
+  [[nodiscard]] FlowDecision send(std::span<const std::byte> frame, std::uint32_t sqn = 0,
+                                  std::uint32_t metadata = 0);
   /// Some frame that comes may meet a table. While it does not hold, nothing below needs to be
   /// asked.
   [[nodiscard]] bool engaged() const noexcept { return engaged_; }
@@ -118,8 +144,8 @@ class FlowTables {
   /// A datagram of IP over InfiniBand for `qpn`, by its Ethernet frame: Pass where the queue pair
   /// has no root.
   [[nodiscard]] FlowDecision admit_datagram(std::span<const std::byte> frame, std::uint32_t qpn);
-  /// Any other Ethernet frame.
-  [[nodiscard]] FlowDecision classify(std::span<const std::byte> frame);
+  /// Any other Ethernet frame; `is_own`: it comes by the function's own loopback.
+  [[nodiscard]] FlowDecision classify(std::span<const std::byte> frame, bool is_own = false);
   /// An entry forwards to `tirn`.
   [[nodiscard]] bool uses_tir(std::uint32_t tirn) const noexcept;
 
@@ -161,8 +187,12 @@ class FlowTables {
     std::uint32_t size = 0;
     prm::FlowTableMiss miss{};
     std::uint32_t miss_id = 0;
-    bool may_reformat = false;               // reformat_en
-    bool may_decap = false;                  // decap_en
+    bool may_reformat = false;   // reformat_en
+    bool may_decap = false;      // decap_en
+    bool only_ends = false;      // termination_table
+    bool is_programs = false;    // sw_owner, as the next two
+    std::uint64_t entry_at = 0;  // sw_owner_icm_root_0
+    std::uint32_t uid = 0;
     std::map<std::uint32_t, Group> groups;   // by id
     std::map<std::uint32_t, Entry> entries;  // by flow_index
   };
@@ -170,11 +200,23 @@ class FlowTables {
     std::uint32_t table = 0;
     bool before_traffic = false;  // attached while the QP was cold
   };
+  /// One of `ratio` frames goes to `sampled`, too.
+  struct Sampler {
+    std::uint32_t ratio = 0;
+    std::uint32_t sampled = 0;  // tables, of NIC_RX
+    std::uint32_t next = 0;
+    std::uint32_t seen = 0;
+    prm::Buffer<prm::sampler_obj> context;
+  };
   /// A frame on its way through tables.
   struct Steered {
     std::span<const std::byte> bytes;
     FlowKey key;
     std::shared_ptr<const FrameBuffer> changed = {};  // what `bytes` are, once it was changed
+    PacketSource from = {};
+    SteeringRegisters registers = {};
+    std::uint32_t program_tag = 0;  // of a program's entry; one of a command's may say another
+    std::uint32_t flow_tag = 0;
   };
   /// How a walk through tables ended.
   enum class End : std::uint8_t { Pass, Drop, Tir, OtherDomain };
@@ -183,6 +225,21 @@ class FlowTables {
     FlowTarget to = {};
     std::vector<FlowTarget> copies = {};
   };
+  /// What a frame and its copies have in common.
+  struct Journey {
+    prm::FlowTableType domain{};
+    bool underlay = false;
+    std::uint32_t uid = 0;  // whose entries it is at
+    std::uint32_t steps_left = kMostSteps;
+    std::vector<FlowTarget> copies = {};
+  };
+  /// Where a frame is next: the first three lead on.
+  struct Stop {
+    enum class Kind : std::uint8_t { Table, Entry, Sampler, Pass, Drop, Tir, OtherDomain };
+    Kind kind = Kind::Drop;
+    std::uint64_t where = 0;  // the number of an object, or the address of an entry
+  };
+  struct ProgramEntry;
 
   [[nodiscard]] Table* find(prm::FlowTableType type, std::uint32_t id) noexcept;
   [[nodiscard]] const Table* find(prm::FlowTableType type, std::uint32_t id) const noexcept;
@@ -212,7 +269,28 @@ class FlowTables {
   [[nodiscard]] bool is_inert(const Table& table, const Entry& entry, bool underlay) const;
   [[nodiscard]] Steered steered(std::span<const std::byte> frame) const;
   void change(const Entry& entry, Steered& frame) const;
+  void become(Steered& frame, FrameBuffer&& bytes) const;
   [[nodiscard]] Walk walk(std::uint32_t table, Steered frame, bool underlay);
+  [[nodiscard]] Walk go(Stop at, Steered frame, Journey& journey);
+  void copy_to(Stop at, const Steered& frame, Journey& journey);
+  [[nodiscard]] Stop through_table(std::uint32_t id, Steered& frame, Journey& journey);
+
+  // program_entries.cpp
+  [[nodiscard]] Verdict check_programs(prm::FlowTableType type,
+                                       prm::ConstView<prm::flow_table_context> context,
+                                       std::uint32_t uid) const;
+  [[nodiscard]] Stop dropped(std::uint64_t at, std::string_view why) const;
+  [[nodiscard]] Stop through_entry(std::uint64_t at, Steered& frame, Journey& journey);
+  [[nodiscard]] Stop through_sampler(std::uint32_t id, const Steered& frame, Journey& journey);
+  [[nodiscard]] Stop stop_at(std::uint64_t address, const ProgramEntry& from,
+                             const Journey& journey) const;
+  [[nodiscard]] Stop after(const ProgramEntry& entry, const Steered& frame,
+                           const Journey& journey) const;
+  [[nodiscard]] std::string_view act(const ProgramEntry& entry, Steered& frame, Journey& journey);
+  [[nodiscard]] std::string_view act_on_sent(const ProgramEntry& entry, Steered& frame) const;
+  [[nodiscard]] std::string_view act_on_received(const ProgramEntry& entry, Steered& frame) const;
+  [[nodiscard]] std::string_view rewrite(const ProgramEntry& entry, Steered& frame,
+                                         Journey& journey) const;
 
   Deps deps_;
   bool engaged_ = false;
@@ -221,6 +299,8 @@ class FlowTables {
   std::optional<std::uint32_t> send_root_;                          // NIC_TX
   std::unordered_map<std::uint32_t, UnderlayRoot> underlay_roots_;  // by QPN
   std::unordered_map<std::uint32_t, Table> tables_;
+  std::unordered_map<std::uint32_t, Sampler> samplers_;
+  IdAllocator sampler_ids_{1, 1U << kLogMaxSamplers};
   IdAllocator table_ids_{1, 1U << kLogMaxTables};
   IdAllocator group_ids_{1, 1U << 24};  // group_id of CREATE_FLOW_GROUP's answer
 };

@@ -31,6 +31,12 @@ FlowTables::Steered FlowTables::steered(std::span<const std::byte> frame) const 
   return {frame, flow_key(frame, deps_.port_type)};
 }
 
+void FlowTables::become(Steered& frame, FrameBuffer&& bytes) const {
+  frame.changed = std::make_shared<const FrameBuffer>(std::move(bytes));
+  frame.bytes = *frame.changed;
+  frame.key = flow_key(frame.bytes, deps_.port_type);
+}
+
 /// Whatever `entry` does to a frame. Of what a card makes of one that is in no tunnel, or has no
 /// tag, and is to lose it nothing is published: the model leaves it.
 void FlowTables::change(const Entry& entry, Steered& frame) const {
@@ -49,42 +55,86 @@ void FlowTables::change(const Entry& entry, Steered& frame) const {
     bytes = wrap(bytes, reformat->header,
                  reformat->type == prm::ReformatType::L2_TO_L3_TUNNEL ? TunnelLoad::NetworkPacket
                                                                       : TunnelLoad::WholeFrame);
-  frame.changed = std::make_shared<const FrameBuffer>(std::move(bytes));
-  frame.bytes = *frame.changed;
-  frame.key = flow_key(frame.bytes, deps_.port_type);
+  become(frame, std::move(bytes));
 }
 
-FlowTables::Walk FlowTables::walk(std::uint32_t id, Steered frame, bool underlay) {
-  std::vector<FlowTarget> copies;
-  const auto ends = [&](End end, std::uint32_t tirn = 0, std::uint32_t flow_tag = 0) {
-    return Walk{end, {tirn, flow_tag, frame.changed}, std::move(copies)};
+FlowTables::Walk FlowTables::walk(std::uint32_t table, Steered frame, bool underlay) {
+  Journey journey{.domain = tables_.at(table).type, .underlay = underlay};
+  Walk walked = go({Stop::Kind::Table, table}, std::move(frame), journey);
+  walked.copies = std::move(journey.copies);
+  return walked;
+}
+
+FlowTables::Walk FlowTables::go(Stop at, Steered frame, Journey& journey) {
+  using Kind = Stop::Kind;
+  const auto ends = [&](End end, std::uint32_t tirn = 0) {
+    return Walk{end, {tirn, frame.flow_tag, frame.changed, frame.registers.b}};
   };
-  // Every step goes to a higher level, so this ends.
-  for (;;) {
-    const Table& table = tables_.at(id);
-    const auto hit = std::ranges::find_if(table.entries, [&](const auto& indexed) {
-      const Entry& entry = indexed.second;
-      return frame.key.matches(table.groups.at(entry.group).mask, entry.value) &&
-             !is_inert(table, entry, underlay);
-    });
-    if (hit == table.entries.end()) {
-      if (table.miss == prm::FlowTableMiss::SWITCH_DOMAIN) return ends(End::OtherDomain);
-      if (table.miss == prm::FlowTableMiss::DEF) return ends(End::Pass);
-      id = table.miss_id;
-      continue;
+  for (; journey.steps_left != 0; --journey.steps_left) {
+    const auto id = static_cast<std::uint32_t>(at.where);
+    switch (at.kind) {
+      case Kind::Table:
+        at = through_table(id, frame, journey);
+        break;
+      case Kind::Entry:
+        at = through_entry(at.where, frame, journey);
+        break;
+      case Kind::Sampler:
+        at = through_sampler(id, frame, journey);
+        break;
+      case Kind::Pass:
+        return ends(End::Pass);
+      case Kind::Drop:
+        return ends(End::Drop);
+      case Kind::Tir:
+        return ends(End::Tir, id);
+      case Kind::OtherDomain:
+        return ends(End::OtherDomain);
     }
-    const Entry& entry = hit->second;
-    for (const std::uint32_t counter : entry.counters) counters.count(counter, frame.bytes.size());
-    if (entry.has(FlowAction::DROP)) return ends(End::Drop);
-    change(entry, frame);
-    if (entry.destinations.empty()) return ends(End::Pass);
-    for (const Destination& other : std::span(entry.destinations).subspan(1))
-      if (other.type == prm::FlowDestination::TIR)
-        copies.push_back({other.id, entry.flow_tag, frame.changed});
-    const Destination& to = entry.destinations.front();
-    if (to.type == prm::FlowDestination::TIR) return ends(End::Tir, to.id, entry.flow_tag);
-    id = to.id;
+    if (journey.steps_left == 0) break;  // in a copy's way
   }
+  static_cast<void>(dropped(at.where, "the way does not end"));
+  return ends(End::Drop);
+}
+
+/// The frame as it is now goes there, too. What becomes of it but that a queue gets it is its own.
+void FlowTables::copy_to(Stop at, const Steered& frame, Journey& journey) {
+  if (journey.steps_left <= 1) return;
+  --journey.steps_left;
+  Walk walked = go(at, frame, journey);
+  if (walked.end == End::Tir) journey.copies.push_back(std::move(walked.to));
+}
+
+/// Between tables of commands every step goes to a higher level.
+FlowTables::Stop FlowTables::through_table(std::uint32_t id, Steered& frame, Journey& journey) {
+  using Kind = Stop::Kind;
+  const auto stop_of = [](const Destination& to) {
+    return Stop{to.type == prm::FlowDestination::TIR ? Kind::Tir : Kind::Table, to.id};
+  };
+  const Table& table = tables_.at(id);
+  if (table.is_programs) {
+    journey.uid = table.uid;
+    return {Kind::Entry, table.entry_at};
+  }
+  const auto hit = std::ranges::find_if(table.entries, [&](const auto& indexed) {
+    const Entry& entry = indexed.second;
+    return frame.key.matches(table.groups.at(entry.group).mask, entry.value) &&
+           !is_inert(table, entry, journey.underlay);
+  });
+  if (hit == table.entries.end()) {
+    if (table.miss == prm::FlowTableMiss::SWITCH_DOMAIN) return {Kind::OtherDomain};
+    if (table.miss == prm::FlowTableMiss::DEF) return {Kind::Pass};
+    return {Kind::Table, table.miss_id};
+  }
+  const Entry& entry = hit->second;
+  for (const std::uint32_t counter : entry.counters) counters.count(counter, frame.bytes.size());
+  if (entry.has(FlowAction::DROP)) return {Kind::Drop};
+  change(entry, frame);
+  frame.flow_tag = entry.flow_tag != 0 ? entry.flow_tag : frame.program_tag;
+  if (entry.destinations.empty()) return {Kind::Pass};
+  for (const Destination& other : std::span(entry.destinations).subspan(1))
+    copy_to(stop_of(other), frame, journey);
+  return stop_of(entry.destinations.front());
 }
 
 /// The copies are on their way, whatever becomes of the frame itself.
@@ -132,14 +182,20 @@ FlowDecision FlowTables::admit_datagram(std::span<const std::byte> frame, std::u
   return decide(walk(root->second.table, std::move(datagram), /*underlay=*/true));
 }
 
-FlowDecision FlowTables::send(std::span<const std::byte> frame) {
+FlowDecision FlowTables::send(std::span<const std::byte> frame, std::uint32_t sqn,
+                              std::uint32_t metadata) {
   if (!send_root_) return {};
-  return decide(walk(*send_root_, steered(frame), /*underlay=*/false));
+  Steered sent = steered(frame);
+  sent.from.sqn = sqn;
+  sent.registers.a = metadata;
+  return decide(walk(*send_root_, std::move(sent), /*underlay=*/false));
 }
 
-FlowDecision FlowTables::classify(std::span<const std::byte> frame) {
+FlowDecision FlowTables::classify(std::span<const std::byte> frame, bool is_own) {
   if (!nic_root_) return {};
-  return decide(walk(*nic_root_, steered(frame), /*underlay=*/false));
+  Steered received = steered(frame);
+  received.from.is_own = is_own;
+  return decide(walk(*nic_root_, std::move(received), /*underlay=*/false));
 }
 
 }  // namespace portcullis::model

@@ -366,6 +366,7 @@ std::uint64_t ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::b
   fields.put<"rss_hash_result">(hash.value).put<"rss_hash_type">(hash.type);
   // By the number mlx5i_complete_rx_cqe of en_rx.c finds the interface.
   fields.put<"sop_drop_qpn">(datagram != nullptr ? datagram->qpn : arrival.flow_tag);
+  fields.put<"ft_metadata">(arrival.metadata);
   const auto taken = look_at(rq, frame, facts, fields);
   fill(rq, rqn, datagram != nullptr ? datagram->bytes : taken, fields, datagram);
   return 0;

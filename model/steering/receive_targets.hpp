@@ -41,6 +41,7 @@ struct Arrival {
   Origin from{};
   const IpoibDatagram* datagram = nullptr;  // what the frame stands for, which the queue takes
   Offer offer = Offer::Final;
+  std::uint32_t metadata = 0;  // of entries: register B
 };
 
 class ReceiveTargets {

@@ -110,8 +110,8 @@ struct Transport::State final : FrameSink, FrameOutlet {
   [[nodiscard]] Way way_of(std::span<const std::byte> frame) const noexcept;
   [[nodiscard]] bool is_paused(std::span<const std::byte> frame,
                                std::uint8_t priority) const override;
-  [[nodiscard]] std::optional<std::size_t> steer(std::span<std::byte> room,
-                                                 std::size_t length) override;
+  [[nodiscard]] std::optional<std::size_t> steer(std::span<std::byte> room, std::size_t length,
+                                                 const FrameSender& sender) override;
   void hear(std::span<const std::byte> frame);
   static void go_on(void* state, std::uint64_t argument);
   bool send_datagram(const UnderlayDatagram& datagram) override;
@@ -187,9 +187,10 @@ bool Transport::State::is_paused(std::span<const std::byte> frame, std::uint8_t 
   return !stays_here && pauses->is_paused(priority_of(frame, *engine.deps.port, priority));
 }
 
-std::optional<std::size_t> Transport::State::steer(std::span<std::byte> room, std::size_t length) {
+std::optional<std::size_t> Transport::State::steer(std::span<std::byte> room, std::size_t length,
+                                                   const FrameSender& sender) {
   const TransportDeps& deps = engine.deps;
-  const FlowDecision decision = deps.flows->send(room.first(length));
+  const FlowDecision decision = deps.flows->send(room.first(length), sender.sqn, sender.metadata);
   const std::span<const std::byte> frame = decision.to.frame(room.first(length));
   if (decision.kind == FlowDecision::Kind::Drop || frame.size() > room.size()) {
     ++deps.counters->frames_steered_away;
@@ -389,7 +390,7 @@ std::uint64_t Transport::State::receive_ethernet(std::span<const std::byte> fram
 std::uint64_t Transport::State::forward(std::span<const std::byte> frame, Origin from,
                                         Offer offer) {
   const TransportDeps& deps = engine.deps;
-  const FlowDecision decision = deps.flows->classify(frame);
+  const FlowDecision decision = deps.flows->classify(frame, from.is_own);
   if (decision.kind == FlowDecision::Kind::Tir && deps.deliver_to_tir)
     return deps.deliver_to_tir(decision, frame, from, from.is_own ? Offer::Final : offer);
   if (decision.kind == FlowDecision::Kind::Drop) ++deps.counters->frames_steered_away;

@@ -5,16 +5,26 @@
 // test_root_tbl_drop_action (tests/test_mlx5_dr.py) without an operating system.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "model/steering/sw_icm.hpp"
 #include "prm/port_commands.hpp"
 #include "prm/receive_commands.hpp"
+#include "prm/steering_commands.hpp"
+#include "prm/user_context_commands.hpp"
 #include "prm/wqe.hpp"
 #include "tests/model/ethernet_frames.hpp"
 #include "tests/model/flow_commands.hpp"
 #include "tests/model/mini_driver.hpp"
 #include "tests/model/small_send_queue.hpp"
+#include "trace/recording.hpp"
 
 namespace portcullis::model::testing {
 namespace {
@@ -131,6 +141,39 @@ TEST_F(Egress, FrameThatARuleDrops_LeavesNeitherByTheWireNorByLoopback) {
   EXPECT_EQ(packets(arrived_), 0U);
   EXPECT_EQ(sent(), 0U);
   EXPECT_EQ(driver_.model().counters().frames_steered_away, 1U);
+}
+
+/// A table of a program that has written nothing into it.
+TEST(EgressByAProgram, EntryThatMakesNoSense_IsToldInTheRecording) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("egress-" + std::to_string(::getpid()) + ".trace");
+  {
+    MiniDriver driver{Options{.behaviours = {"eth-offloads"}, .trace_path = path.string()}};
+    driver.bring_up();
+    SmallSendQueue queue(driver);
+    prm::Buffer<prm::general_obj_in_cmd_hdr> head;
+    head.put<"opcode">(Opcode::CREATE_GENERAL_OBJECT).set<"obj_type", prm::kObjTypeSwIcm>();
+    prm::Buffer<prm::sw_icm> memory;
+    memory.set<"log_sw_icm_size", 12>().put<"sw_icm_start_addr">(SwIcm::kEntriesAt);
+    std::vector<std::byte> bytes(head.all().begin(), head.all().end());
+    bytes.insert(bytes.end(), memory.all().begin(), memory.all().end());
+    ASSERT_TRUE(driver.execute(bytes, prm::general_obj_out_cmd_hdr::bytes).ok());
+    auto table = table_command(FlowTableType::NIC_TX, 0);
+    table.set<"flow_table_context.sw_owner", 1>().put<"flow_table_context.sw_owner_icm_root_0">(
+        SwIcm::kEntriesAt);
+    const Answer made = driver.run<prm::create_flow_table_out>(table);
+    const auto root = root_command(
+        {FlowTableType::NIC_TX, made.as<prm::create_flow_table_out>().get<"table_id">()});
+    ASSERT_TRUE(driver.run<prm::set_flow_table_root_out>(root).ok());
+    queue.post(kAllowed, /*to_group=*/false);
+    driver.pass(kNsPerMs);
+    EXPECT_EQ(driver.model().counters().frames_steered_away, 1U);
+  }
+  std::ifstream file(path);
+  const std::string said{std::istreambuf_iterator<char>(file), {}};
+  std::filesystem::remove(path);
+  EXPECT_NE(said.find("\n# steering drops a frame at 0x1000000000: "), std::string::npos);
+  EXPECT_TRUE(trace::parse_recording(said, "it").has_value());
 }
 
 TEST_F(Egress, FrameThatNoRuleDrops_ComesBackToThePort) {

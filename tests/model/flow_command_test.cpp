@@ -108,8 +108,7 @@ TEST_F(FlowCommands, CapabilityPageOfEthernet_OffersWhatLinuxChainsEgressTablesB
   EXPECT_EQ(sent.get<"identified_miss_table_mode">(), 1U);
   EXPECT_EQ(sent.get<"flow_table_modify">(), 1U);
   EXPECT_GT(sent.get<"log_max_ft_size">(), 0U);
-  EXPECT_EQ(sent.get<"sw_owner">() + sent.get<"sw_owner_v2">() + sent.get<"ipsec_encrypt">() +
-                sent.get<"macsec_encrypt">(),
+  EXPECT_EQ(sent.get<"sw_owner_v2">() + sent.get<"ipsec_encrypt">() + sent.get<"macsec_encrypt">(),
             0U);
 }
 

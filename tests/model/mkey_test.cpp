@@ -220,7 +220,7 @@ TEST_F(MkeyTableTest, ReservedLkey_IsForQpsWithRlkyAndForLocalAccess) {
 TEST_F(MkeyTableTest, ModesThatAreNotOffered_AreBadParameters) {
   context_.put<"access_mode_1_0">(prm::MkcAccessMode::KSM);
   EXPECT_EQ(create().status, CommandStatus::BAD_PARAM_ERR);
-  context_.set<"access_mode_1_0", 0>().set<"access_mode_4_2", 1>();  // SW_ICM
+  context_.set<"access_mode_1_0", 2>().set<"access_mode_4_2", 1>();  // of no mode
   EXPECT_EQ(create().status, CommandStatus::BAD_PARAM_ERR);
   context_.put<"access_mode_1_0">(prm::MkcAccessMode::MTT);
   context_.set<"access_mode_4_2", 0>().set<"sync_umr", 1>();

@@ -11,6 +11,7 @@
 #include "model/capabilities.hpp"
 #include "prm/hca_cap.hpp"
 #include "prm/pacing_commands.hpp"
+#include "prm/steering_commands.hpp"
 #include "tests/model/mini_driver.hpp"
 
 namespace portcullis::model::testing {
@@ -97,6 +98,22 @@ TEST(Profile, Capabilities_AreWhatBothCanDo) {
   EXPECT_EQ(offered.get<"xrc">(), 0u);
   EXPECT_EQ(offered.get<"dct">(), 0u);  // the model has none
   EXPECT_EQ(offered.get<"port_type">(), prm::number(prm::PortType::ETH));
+}
+
+/// All that Linux and rdma-core ask goes with it.
+TEST(Profile, WithoutProgramsOwnTables_OffersNothingOfThem) {
+  trace::DeviceProfile profile = some_device();
+  prm::Buffer<prm::flow_table_nic_cap> page;
+  page.set<"flow_table_properties_nic_receive.ft_support", 1>();
+  profile.capabilities = {
+      {.op_mod = prm::cap_op_mod(prm::CapType::FLOW_TABLE, prm::CapMode::GET_CUR),
+       .page = {page.all().begin(), page.all().end()}}};
+  Options options = as(profile);
+  const Behaviours plain;
+  const Capabilities capabilities(false, PortType::Ethernet, plain, options.profile.get());
+  EXPECT_FALSE(capabilities.has_object_type(prm::kObjTypeSwIcm));
+  EXPECT_EQ(capabilities.device_memory().get<"steering_sw_icm_start_address">(), 0u);
+  EXPECT_EQ(capabilities.device_memory().get<"log_sw_icm_alloc_granularity">(), 0u);
 }
 
 /// The least rate is the only number of a page of which the larger one is what both can do.

@@ -285,12 +285,13 @@ TEST_F(ReceiveTargetsTest, Completion_SaysWhatTheParserSaw) {
   make_ready();
   post(256, lkey_);
   const auto frame = finished({.payload = 50});
-  targets_.deliver(tirn_, frame, {.flow_tag = 0x1234});
+  targets_.deliver(tirn_, frame, {.flow_tag = 0x1234, .metadata = 0x5678});
   EXPECT_EQ(seen().get<"hds_ip_ext">(), unsigned{prm::kCqeL2Ok | prm::kCqeL3Ok | prm::kCqeL4Ok});
   EXPECT_EQ(seen().get<"l4_l3_hdr_type">(),
             prm::l4_l3_hdr_type(prm::CqeL4Type::TCP_ACK_AND_DATA, prm::CqeL3Type::IPV4, false));
   EXPECT_EQ(seen().get<"check_sum">(), fold_sum(ones_sum(std::span(frame).subspan(14))));
   EXPECT_EQ(seen().get<"sop_drop_qpn">(), 0x1234U);
+  EXPECT_EQ(seen().get<"ft_metadata">(), 0x5678U);
   EXPECT_EQ(seen().get<"srqn">(), 0x123U);
 }
 

@@ -51,7 +51,9 @@ class Outlet final : public FrameOutlet {
   bool is_paused(std::span<const std::byte> /*frame*/, std::uint8_t priority) const override {
     return priority == paused_priority;
   }
-  std::optional<std::size_t> steer(std::span<std::byte> room, std::size_t length) override {
+  std::optional<std::size_t> steer(std::span<std::byte> room, std::size_t length,
+                                   const FrameSender& sender) override {
+    asked_by = sender;
     const auto frame = room.first(length);
     asked.emplace_back(frame.begin(), frame.end());
     if (asked.size() == stopped) return std::nullopt;
@@ -66,6 +68,7 @@ class Outlet final : public FrameOutlet {
     frames.emplace_back(datagram.payload.begin(), datagram.payload.end());
     return true;
   }
+  FrameSender asked_by;
   std::uint8_t paused_priority = 0xff;  // none
   std::size_t stopped = 0;              // which frame stays here, from 1
   std::vector<std::byte> steered;       // what goes in place of each frame; empty: itself
@@ -93,6 +96,7 @@ struct Wqe {
   std::uint32_t lkey = 0;
   std::uint32_t sqn = 0;
   bool has_address = false;  // of a datagram, with Q_Key 0xb1b
+  std::uint32_t metadata = 0;
 };
 
 class SendQueuesTest : public ::testing::Test {
@@ -174,6 +178,7 @@ class SendQueuesTest : public ::testing::Test {
     ctrl.put<"fm_ce_se">(static_cast<std::uint8_t>(wqe.signaled ? prm::kCtrlCqUpdate : 0));
     segment.put<"cs_flags">(wqe.cs_flags);
     segment.put<"mss">(wqe.mss);
+    segment.put<"flow_table_metadata">(wqe.metadata);
     segment.put<"inline_hdr_start">(wqe.tag);
     segment.put<"inline_hdr_sz">(
         wqe.header.empty() ? wqe.inline_or_insert : static_cast<std::uint16_t>(wqe.header.size()));
@@ -269,6 +274,16 @@ TEST_F(SendQueuesTest, Frame_BelongsToTheDomainOfItsTis) {
   post({.pieces = {static_cast<std::uint32_t>(frame.size())}});
   ring();
   EXPECT_EQ(outlet_.domains, std::vector<std::uint32_t>{domain_});
+}
+
+TEST_F(SendQueuesTest, FlowTables_HearWhoSendsAndWhatItSays) {
+  make_ready();
+  const auto frame = build_frame({.payload = 100});
+  put_payload(frame);
+  post({.pieces = {static_cast<std::uint32_t>(frame.size())}, .metadata = 0x77});
+  ring();
+  EXPECT_EQ(outlet_.asked_by.sqn, sqn_);
+  EXPECT_EQ(outlet_.asked_by.metadata, 0x77U);
 }
 
 TEST_F(SendQueuesTest, InlineHeader_StandsBeforeTheData) {

@@ -25,6 +25,7 @@ portcullis_test(pmd_objects_test
 # The same, whole, against the model: stepped, and on a core of its own.
 portcullis_test(pmd_loopback_test
                 loopback_device_memory_test.cpp
+                loopback_steering_memory_test.cpp
                 loopback_requests_test.cpp
                 loopback_test.cpp
                 LINKS portcullis_pmd portcullis_model)
