@@ -56,8 +56,8 @@ inline constexpr std::size_t kLeastInput<prm::init_hca_in> =
 template <>
 inline constexpr std::size_t kLeastInput<prm::set_hca_cap_in> =
     prm::place<prm::set_hca_cap_in, "capability">.offset / 8 + 0x100;
-/// The context had 0x24 bytes before software could own a table (mcx_flow_table_ctx of OpenBSD's
-/// if_mcx.c).
+/// mcx_flow_table_ctx of OpenBSD's if_mcx.c has 0x24 bytes, and ends within the roots of tables
+/// that software owns.
 template <>
 inline constexpr std::size_t kLeastInput<prm::create_flow_table_in> =
     prm::place<prm::create_flow_table_in, "flow_table_context.sw_owner_icm_root_1">.offset / 8;
