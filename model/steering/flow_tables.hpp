@@ -224,12 +224,14 @@ class FlowTables {
     End end = End::Pass;
     FlowTarget to = {};
     std::vector<FlowTarget> copies = {};
+    bool by_program = false;  // an entry of a program ended it
   };
   /// What a frame and its copies have in common.
   struct Journey {
     prm::FlowTableType domain{};
     bool underlay = false;
     std::uint32_t uid = 0;  // whose entries it is at
+    bool by_program = false;
     std::uint32_t steps_left = kMostSteps;
     std::vector<FlowTarget> copies = {};
   };

@@ -68,7 +68,8 @@ FlowTables::Walk FlowTables::walk(std::uint32_t table, Steered frame, bool under
 FlowTables::Walk FlowTables::go(Stop at, Steered frame, Journey& journey) {
   using Kind = Stop::Kind;
   const auto ends = [&](End end, std::uint32_t tirn = 0) {
-    return Walk{end, {tirn, frame.flow_tag, frame.changed, frame.registers.b}};
+    return Walk{
+        end, {tirn, frame.flow_tag, frame.changed, frame.registers.b}, {}, journey.by_program};
   };
   for (; journey.steps_left != 0; --journey.steps_left) {
     const auto id = static_cast<std::uint32_t>(at.where);
@@ -112,6 +113,7 @@ FlowTables::Stop FlowTables::through_table(std::uint32_t id, Steered& frame, Jou
     return Stop{to.type == prm::FlowDestination::TIR ? Kind::Tir : Kind::Table, to.id};
   };
   const Table& table = tables_.at(id);
+  journey.by_program = table.is_programs;
   if (table.is_programs) {
     journey.uid = table.uid;
     return {Kind::Entry, table.entry_at};
@@ -161,8 +163,10 @@ FlowDecision FlowTables::admit(std::span<const std::byte> frame, std::uint32_t q
   if (nic_root_ && !deps_.behaviours->nic_rx_bypassed_for_roce) {
     // A receive queue of the network interface gets none of them: Linux's mlx5e sends all of UDP to
     // its own (mlx5_create_ttc_table in lib/fs_ttc.c), and RoCE works beside it on every card.
+    // Nor does a program's table drop one: DPDK leads every frame into tables that drop what they
+    // do not know, and the queue pair by which rdma-core writes their entries goes on.
     const Walk walked = walk(*nic_root_, as_it_came, /*underlay=*/false);
-    if (walked.end == End::Drop) return {FlowDecision::Kind::Drop};
+    if (walked.end == End::Drop && !walked.by_program) return {FlowDecision::Kind::Drop};
   }
   if (!rdma_root_ || !deps_.behaviours->rdma_rx_in_path) return {};
   Walk walked = walk(*rdma_root_, as_it_came, /*underlay=*/false);

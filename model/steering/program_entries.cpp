@@ -167,6 +167,7 @@ FlowTables::Stop FlowTables::after(const ProgramEntry& entry, const Steered& fra
 
 FlowTables::Stop FlowTables::through_entry(std::uint64_t at, Steered& frame, Journey& journey) {
   ProgramEntry entry{at};
+  journey.by_program = true;
   if (!deps_.icm->read(at, entry.raw)) return dropped(at, "its memory is gone");
   const bool is_sent = journey.domain == prm::FlowTableType::NIC_TX;
   if (entry.type() != SteType::MODIFY_PKT && entry.type() != (is_sent ? SteType::TX : SteType::RX))

@@ -405,6 +405,14 @@ TEST_F(ProgramEntries, SamplerOverATable_KeepsItFromBeingDestroyed) {
   EXPECT_TRUE(flows_.destroy_table(FlowTableType::NIC_RX, next).ok());
 }
 
+/// DPDK's rules begin with a jump for every frame into a table that drops what it does not know.
+TEST_F(ProgramEntries, DropOfATableForEveryFrame_LeavesPacketsOfQueuePairs) {
+  put(kRoot, kMissToDrop);
+  root(table());
+  EXPECT_EQ(flows_.admit(frame_, 0x42, /*hot=*/false).kind, Kind::Pass);
+  EXPECT_EQ(classify(frame_), Kind::Drop);
+}
+
 // ---- what makes no sense ----
 
 TEST_F(ProgramEntries, EntryThatLeadsToItself_DropsAndIsTold) {
