@@ -8,6 +8,7 @@
 #include "model/steering/frame_bits.hpp"
 #include "model/transport/checksum.hpp"
 #include "model/transport/headers.hpp"
+#include "prm/enums.hpp"
 #include "prm/view.hpp"
 
 namespace portcullis::model {

@@ -10,6 +10,7 @@
 #include "model/steering/tunnels.hpp"
 #include "model/transport/checksum.hpp"
 #include "model/transport/headers.hpp"
+#include "prm/enums.hpp"
 #include "prm/view.hpp"
 
 namespace portcullis::model {

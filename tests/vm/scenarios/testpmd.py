@@ -16,12 +16,29 @@ LEAST_ROUNDS = 3  # in six seconds; an emulated machine alone has a thousand, a 
 
 def judge(build: Path, results: Path) -> list[str]:
     wrong = rdma_log.judge(build, results)
-    for name in ("testpmd", "again", "egress", "changes"):
+    for name in ("testpmd", "again", "egress", "changes", "groups"):
         said = (results / f"{name}.txt").read_text(encoding="utf-8", errors="replace")
         wrong += [f"{name}: {line}" for line in wrong_counts(said)]
     egress = (results / "egress.txt").read_text(encoding="utf-8", errors="replace")
+    groups = (results / "groups.txt").read_text(encoding="utf-8", errors="replace")
     return wrong + [f"egress: {line}" for line in wrong_rule(egress)] \
-        + [f"changes: {line}" for line in wrong_changes(results / "one.pcap")]
+        + [f"changes: {line}" for line in wrong_changes(results / "one.pcap")] \
+        + [f"groups: {line}" for line in wrong_groups(groups, results / "one.pcap")]
+
+
+def wrong_groups(said: str, wire: Path) -> list[str]:
+    """The rule of the second group counted what its port forwarded, and every frame that the other
+    one changed is right on the wire."""
+    first = said.split("Telling cores to stop")[1:2]
+    came = re.findall(r"Forward statistics for port 0.*?RX-packets: (\d+)", "".join(first), re.S)
+    hits = re.findall(r"hits: (\d+)", said)
+    wrong = [] if hits and came and int(hits[0]) >= int(came[0]) >= LEAST_ROUNDS * BURST else \
+        [f"{came} frames came, the rule counted {hits}"]
+    changed = fields(wire, "ip.src == 192.0.2.10", "ip.checksum.status", "ip.ttl")
+    odd = [line for line in changed if line[0] != GOOD]
+    hops = {line[1] for line in changed}
+    return wrong if len(hops) >= LEAST_ROUNDS and not odd else \
+        wrong + [f"{len(changed)} changed frames have {len(hops)} TTLs; some are {odd[:2]}"]
 
 
 def wrong_changes(wire: Path) -> list[str]:

@@ -31,6 +31,22 @@ with_changes() {
   forwards
 }
 
+# with_groups: rules of group 1, whose entries DPDK writes itself, behind a jump from group 0. What
+# the first port gets is counted and led to its queue, and what it sends has another source and one
+# hop less.
+with_groups() {
+  echo flow create 0 ingress group 0 pattern eth / end actions jump group 1 / end
+  echo flow create 0 ingress group 1 pattern eth / ipv4 / udp / end actions \
+    count / queue index 0 / end
+  echo flow create 0 egress group 0 pattern eth / end actions jump group 1 / end
+  echo flow create 0 egress group 1 pattern eth / ipv4 / udp / end actions \
+    set_ipv4_src ipv4_addr 192.0.2.10 / dec_ttl / end
+  forwards
+  echo flow query 0 1 count
+  echo flow flush 0
+  forwards
+}
+
 # bursts NAME COMMAND: testpmd is told what COMMAND says, ends with 0, and says what each port sent
 # and received.
 bursts() {
@@ -55,4 +71,5 @@ check "testpmd" bursts testpmd forwards
 check "testpmd again" bursts again forwards
 check "testpmd with a rule over what is sent" bursts egress without_first_port
 check "testpmd with rules that change what is sent" bursts changes with_changes
+check "testpmd with rules of a second group" bursts groups with_groups
 check "ping by the kernel after that" on_host ping -q -c 3 -I 192.0.2.1 192.0.2.2
