@@ -18,7 +18,7 @@ namespace {
 
 TEST_P(KeeperTest, LeaseTakenBackByAnother_GateIsClosedAndTheEndTold) {
   const auto kept = keeper();
-  const KeptLease lease = had(kept->alloc(wanted()));
+  const KeptLease lease = granted(*kept, wanted());
   EXPECT_TRUE(lease.gate->is_open());
   auto other = connection();
   EXPECT_EQ(other.revoke({.id = lease.grant.id, .epoch = lease.grant.epoch}).value().outcome,
@@ -31,7 +31,7 @@ TEST_P(KeeperTest, LeaseTakenBackByAnother_GateIsClosedAndTheEndTold) {
 
 TEST_P(KeeperTest, LeaseGivenBack_GateIsClosedAndNoEndTold) {
   const auto kept = keeper();
-  const KeptLease lease = had(kept->alloc(wanted()));
+  const KeptLease lease = granted(*kept, wanted());
   EXPECT_EQ(kept->release(lease.grant.id, lease.grant.epoch).value().outcome,
             wire::Outcome::TornDown);
   EXPECT_FALSE(lease.gate->is_open());
@@ -44,7 +44,7 @@ TEST_P(KeeperTest, ChallengeThatIsSet_IsToldToItsHolderAlone) {
   config_.limits.challenge_ms = 3'600'000;
   start();
   const auto kept = keeper();
-  const KeptLease lease = had(kept->alloc(wanted()));
+  const KeptLease lease = granted(*kept, wanted());
   const auto told = had(kept->challenge(lease.grant.id, lease.grant.epoch));
   EXPECT_EQ(told.challenge, wire::Challenge::Open);
   EXPECT_NE(told.nonce, wire::ByteArray<8>{});
@@ -60,7 +60,7 @@ TEST_P(KeeperTest, ChallengeThatNobodyMeets_GateIsClosedAndTheCauseTold) {
   config_.limits.challenge_ms = 1;
   start();
   const auto kept = keeper();
-  const KeptLease lease = had(kept->alloc(wanted()));
+  const KeptLease lease = granted(*kept, wanted());
   const KeptEnd end = ends_.wait_for(0);
   EXPECT_EQ(end.body.id, lease.grant.id);
   EXPECT_EQ(end.body.cause, wire::Cause::Challenge);
@@ -71,7 +71,7 @@ TEST_P(KeeperTest, ChallengeThatNobodyMeets_GateIsClosedAndTheCauseTold) {
 TEST_P(KeeperTest, ServerThatEnds_TellsEveryLeaseAndEndsWell) {
   const auto kept = keeper();
   std::vector<KeptLease> leases;
-  for (int i = 0; i < 20; ++i) leases.push_back(had(kept->alloc(wanted())));
+  for (int i = 0; i < 20; ++i) leases.push_back(granted(*kept, wanted()));
   stop();
   EXPECT_TRUE(is_good_);
   EXPECT_EQ(ends_.wait_for(19).body.cause, wire::Cause::Server);
@@ -80,13 +80,13 @@ TEST_P(KeeperTest, ServerThatEnds_TellsEveryLeaseAndEndsWell) {
 
 TEST_P(KeeperTest, ServerThatIsAnother_TellsHowLeasesOfTheFirstEnded) {
   const auto kept = keeper();
-  const KeptLease lease = had(kept->alloc(wanted()));
+  const KeptLease lease = granted(*kept, wanted());
   const std::uint64_t first = kept->server().incarnation;
   stop();
   start();
   EXPECT_TRUE(ends_.wait_for(0).is_known);
   while (kept->server().incarnation == first) std::this_thread::yield();
-  EXPECT_TRUE(had(kept->alloc(wanted())).gate->is_open());
+  EXPECT_TRUE(granted(*kept, wanted()).gate->is_open());
 }
 
 TEST_P(KeeperTest, ManyLeasesThatEndWhileTheyAreRenewed_EachEndIsToldOnce) {
@@ -112,7 +112,7 @@ TEST_P(KeeperTest, ManyThreadsOnOneKeeper_EachHasItsOwnLeases) {
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&] {
       for (int j = 0; j < 10; ++j) {
-        const KeptLease lease = had(kept->alloc(wanted()));
+        const KeptLease lease = granted(*kept, wanted());
         const auto answer = kept->release(lease.grant.id, lease.grant.epoch);
         torn_down += answer.value().outcome == wire::Outcome::TornDown ? 1 : 0;
       }

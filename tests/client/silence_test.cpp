@@ -46,7 +46,7 @@ class SilenceTest : public KeeperTest {
 TEST_P(SilenceTest, WayThatIsLong_GateStaysOpen) {
   relay_->delay_ms = 300;
   const auto kept = keeper();
-  const KeptLease lease = had(kept->alloc(wanted()));
+  const KeptLease lease = granted(*kept, wanted());
   const std::uint64_t since_ns = now_ns();
   while (lease.gate->is_open() && now_ns() - since_ns < 2 * kOrphanMs * kNsPerMs)
     std::this_thread::yield();
@@ -55,14 +55,14 @@ TEST_P(SilenceTest, WayThatIsLong_GateStaysOpen) {
 
 TEST_P(SilenceTest, WayThatIsCut_GateIsClosed) {
   const auto kept = keeper();
-  const KeptLease lease = had(kept->alloc(wanted()));
+  const KeptLease lease = granted(*kept, wanted());
   relay_->is_cut = true;
   EXPECT_LT(closed_after_ns(lease), kLongNs);
 }
 
 TEST_P(SilenceTest, OldPacketsPlayedAgain_AreNoSignOfTheServer) {
   const auto kept = keeper();
-  const KeptLease lease = had(kept->alloc(wanted()));
+  const KeptLease lease = granted(*kept, wanted());
   relay_->is_cut = true;
   relay_->repeats = true;
   EXPECT_LT(closed_after_ns(lease), kLongNs);
@@ -70,7 +70,7 @@ TEST_P(SilenceTest, OldPacketsPlayedAgain_AreNoSignOfTheServer) {
 
 TEST_P(SilenceTest, AnswerThatIsWaitedFor_KeepsNoGateOpen) {
   const auto kept = keeper();
-  const KeptLease lease = had(kept->alloc(wanted()));
+  const KeptLease lease = granted(*kept, wanted());
   relay_->is_cut = true;
   std::atomic<bool> is_answered{false};
   std::thread asks([&] {
