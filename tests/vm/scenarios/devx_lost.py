@@ -14,6 +14,7 @@ from scenarios import devx
 # pair before the other, so that between two fences a WRITE may meet silence before it is flushed.
 ENDS = {
     "unbound": r"^fence-audit: .*(outcome=Fenced|Input/output error"
+               r"|2RST_QP: the kernel says done, and the device does not answer for it"
                r"|before any revoke: .*IBV_WC_RETRY_EXC_ERR)",
     "broken": r"^fence-audit: the revoke failed: outcome=Fenced .*memory=proved by IOMMU unmap$",
 }
