@@ -313,20 +313,39 @@ TEST_F(ProgramEntries, TagForWhatIsSent_GoesOutWithIt) {
   EXPECT_EQ(taken(decision, frame_), tagged_);
 }
 
-TEST_F(ProgramEntries, HeaderForWhatIsSent_GoesAroundIt) {
-  const Raw header = in_vxlan({});
-  const auto command = reformat_command(prm::ReformatType::L2_TO_L2_TUNNEL, header);
+/// The first header that is made, which the entries name.
+void make_header(FlowTables& flows, prm::ReformatType type, const Raw& header) {
+  const auto command = reformat_command(type, header);
   const auto in = prm::ConstView<prm::alloc_packet_reformat_context_in>::at(command);
   std::uint32_t id = 0;
-  ASSERT_TRUE(flows_.headers
+  ASSERT_TRUE(flows.headers
                   .allocate_reformat(
                       prm::ConstView<prm::packet_reformat_context_in>::at(
                           in.bytes<"packet_reformat_context">()),
                       std::span(command).subspan(prm::alloc_packet_reformat_context_in::bytes), id)
                   .ok());
-  ASSERT_EQ(id, 1U) << "which the entry names";
+  ASSERT_EQ(id, 1U);
+}
+
+TEST_F(ProgramEntries, HeaderForWhatIsSent_GoesAroundIt) {
+  const Raw header = in_vxlan({});
+  make_header(flows_, prm::ReformatType::L2_TO_L2_TUNNEL, header);
   sends_by(kWrapFrame);
   EXPECT_EQ(taken(flows_.send(frame_), frame_), wrap(frame_, header, TunnelLoad::WholeFrame));
+}
+
+TEST_F(ProgramEntries, HeaderForAPacket_TakesThePlaceOfTheFramesOwn) {
+  const Raw header = in_vxlan({});
+  make_header(flows_, prm::ReformatType::L2_TO_L3_TUNNEL, header);
+  sends_by(kWrapPacket);
+  EXPECT_EQ(taken(flows_.send(frame_), frame_), wrap(frame_, header, TunnelLoad::NetworkPacket));
+}
+
+TEST_F(ProgramEntries, HeaderOfTheOtherKind_DropsAndIsTold) {
+  make_header(flows_, prm::ReformatType::L2_TO_L2_TUNNEL, in_vxlan({}));
+  sends_by(kWrapPacket);
+  EXPECT_EQ(flows_.send(frame_).kind, Kind::Drop);
+  EXPECT_THAT(told_, Contains(HasSubstr("no such header")));
 }
 
 TEST_F(ProgramEntries, HeaderThatIsNotThere_DropsAndIsTold) {
