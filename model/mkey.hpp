@@ -112,11 +112,14 @@ class MkeyTable {
     return true;
   }
 
-  /// What the key has beside others, when signatures are in force; else null.
-  [[nodiscard]] SignedKey* signed_key(std::uint32_t key) noexcept;
-  /// As translate, of memory `at` bytes from the key's start on, whatever the wire has.
+  /// What the key has beside others, when signatures are in force and [va, va + bytes) is its; else
+  /// null. A UMR may have moved the key since check().
+  [[nodiscard]] SignedKey* signed_key(std::uint32_t key, std::uint64_t va,
+                                      std::uint64_t bytes) noexcept;
+  /// As translate, of memory `at` bytes from the key's start on, whatever the wire has; no more
+  /// than kMaxTranslation of `most` bytes.
   [[nodiscard]] Extents translate_memory(std::uint32_t key, std::uint64_t at,
-                                         std::uint32_t bytes) const noexcept;
+                                         std::uint32_t most) const noexcept;
   [[nodiscard]] std::uint64_t start_of(std::uint32_t key) const noexcept {
     return key >> 8 < keys_.size() ? keys_[key >> 8].start : 0;
   }

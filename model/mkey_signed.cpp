@@ -35,12 +35,15 @@ Blocks blocks_of(const SignedKey& key, std::uint64_t at, std::uint64_t bytes) no
 
 }  // namespace
 
-SignedKey* MkeyTable::signed_key(std::uint32_t key_value) noexcept {
+SignedKey* MkeyTable::signed_key(std::uint32_t key_value, std::uint64_t va,
+                                 std::uint64_t bytes) noexcept {
   const std::uint32_t index = key_value >> 8;
   if (index >= keys_.size()) return nullptr;
   Key& key = keys_[index];
   const bool is_there = key.usable && key.variant == (key_value & 0xff) && key.has_signatures;
-  return is_there ? key.signatures.get() : nullptr;
+  const bool has_range =
+      va >= key.start && bytes <= key.length && va - key.start <= key.length - bytes;
+  return is_there && has_range ? key.signatures.get() : nullptr;
 }
 
 KeyCheck MkeyTable::check_signed(const Key& key, const KeyUse& use) const noexcept {
@@ -55,10 +58,13 @@ KeyCheck MkeyTable::check_signed(const Key& key, const KeyUse& use) const noexce
 }
 
 Extents MkeyTable::translate_memory(std::uint32_t key_value, std::uint64_t at,
-                                    std::uint32_t bytes) const noexcept {
+                                    std::uint32_t most) const noexcept {
   const Key& key = keys_[key_value >> 8];
   const SignedKey& signatures = *key.signatures;
-  if (at + bytes > signatures.format.memory.place(signatures.data_bytes)) return {};
+  const std::uint64_t all = signatures.format.memory.place(signatures.data_bytes);
+  if (at > all || most > all - at) return {};
+  // Signatures make more of a packet than translate() ever has to find.
+  const std::uint32_t bytes = std::min(most, kMaxTranslation);
   if (key.physical) return {{Extent{key.start + at, bytes}}, 1};
   if (key.on_device) return {{Extent{key.begin + at, bytes, true}}, 1};
   return key.indirect ? translate_klms(key, key.start + at, bytes, 0)
@@ -80,7 +86,7 @@ void MkeyTable::take_format(Key& key, prm::ConstView<prm::mkc> context,
   SignedKey& signatures = *key.signatures;
   if (format) signatures.format = *format;
   signatures.next = SignedKey::kNowhere;
-  signatures.in_force = key.has_signatures = context.get<"bsf_en">() != 0;
+  key.has_signatures = context.get<"bsf_en">() != 0;
   if (!key.has_signatures) return;
   signatures.data_bytes = signatures.format.data_bytes(key.length);
   key.length = signatures.wire_bytes();

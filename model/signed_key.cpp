@@ -45,10 +45,10 @@ void SignedWrites::add(std::uint64_t at, std::span<const std::byte> data) {
     parts.push_back({at, count});
 }
 
-bool SignedTransfer::begin(std::uint32_t key, std::uint64_t va) {
+bool SignedTransfer::begin(std::uint32_t key, std::uint64_t va, std::uint64_t bytes) {
   fault_.reset();
   key_ = key;
-  signed_ = mkeys_->signed_key(key);
+  signed_ = mkeys_->signed_key(key, va, bytes);
   if (signed_ == nullptr) return false;
   at_ = va - mkeys_->start_of(key);
   return true;
@@ -57,8 +57,8 @@ bool SignedTransfer::begin(std::uint32_t key, std::uint64_t va) {
 /// Memory of the key, by its own addresses.
 bool SignedTransfer::read(std::uint64_t at, std::span<std::byte> out) {
   while (!out.empty()) {
-    const std::size_t most = std::min<std::size_t>(out.size(), MkeyTable::kMaxTranslation);
-    const Extents where = mkeys_->translate_memory(key_, at, static_cast<std::uint32_t>(most));
+    const Extents where =
+        mkeys_->translate_memory(key_, at, static_cast<std::uint32_t>(out.size()));
     if (where.count == 0 || !dma_->read_payload(where, out.data())) return false;
     at += where.bytes();
     out = out.subspan(where.bytes());
@@ -150,7 +150,7 @@ bool SignedTransfer::wire_signature(std::uint64_t block, SignatureBytes& out) {
 }
 
 bool SignedTransfer::gather(std::uint32_t key, std::uint64_t va, std::span<std::byte> out) {
-  if (!begin(key, va)) return false;
+  if (!begin(key, va, out.size())) return false;
   const auto take = [&out](std::uint64_t bytes) {
     const auto piece = out.first(static_cast<std::size_t>(bytes));
     out = out.subspan(piece.size());
@@ -224,7 +224,7 @@ void SignedTransfer::scatter_signature(std::uint64_t block, std::uint64_t from,
 
 bool SignedTransfer::scatter(std::uint32_t key, std::uint64_t va, std::span<const std::byte> in,
                              SignedWrites& out) {
-  if (!begin(key, va)) return false;
+  if (!begin(key, va, in.size())) return false;
   if (at_ != signed_->next) signed_->is_wire_whole = signed_->is_memory_whole = false;
   signed_->next = at_ + in.size();
   const auto take = [&in](std::uint64_t bytes) {

@@ -30,7 +30,6 @@ class PsvTable;
 struct SignedKey {
   static constexpr std::uint64_t kNowhere = std::numeric_limits<std::uint64_t>::max();
 
-  bool in_force = false;  // mkc.bsf_en, and a format is there
   BlockFormat format;
   std::uint64_t data_bytes = 0;
   std::uint32_t next_error = 1;  // what mkc.expected_sigerr_count must be for it to be reported
@@ -64,16 +63,17 @@ class SignedTransfer {
   SignedTransfer(MkeyTable& mkeys, Dma& dma, const PsvTable* psvs) noexcept
       : mkeys_(&mkeys), dma_(&dma), psvs_(psvs) {}
 
-  /// Bytes of the wire from `va` on. False: not all of the memory can be read.
+  /// Bytes of the wire from `va` on. False: they are not all the key's, or their memory cannot be
+  /// read.
   [[nodiscard]] bool gather(std::uint32_t key, std::uint64_t va, std::span<std::byte> out);
-  /// What bytes of the wire come to in memory. False: the key has no signatures.
+  /// What bytes of the wire come to in memory. False: the key has no signatures, or other bytes.
   [[nodiscard]] bool scatter(std::uint32_t key, std::uint64_t va, std::span<const std::byte> in,
                              SignedWrites& out);
   /// The fault that the last call found, if it is to be reported.
   [[nodiscard]] const std::optional<SignatureFault>& fault() const noexcept { return fault_; }
 
  private:
-  bool begin(std::uint32_t key, std::uint64_t va);
+  bool begin(std::uint32_t key, std::uint64_t va, std::uint64_t bytes);
   [[nodiscard]] bool read(std::uint64_t at, std::span<std::byte> out);
   [[nodiscard]] bool read_data(std::uint64_t at, std::span<std::byte> out);
   [[nodiscard]] bool gather_data(std::uint64_t at, std::span<std::byte> out);

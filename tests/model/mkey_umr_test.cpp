@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <vector>
 
 #include "base/cells.hpp"
+#include "model/dma.hpp"
+#include "model/iommu.hpp"
 #include "model/mkey.hpp"
 #include "prm/block_signature.hpp"
 #include "prm/device_memory_commands.hpp"
@@ -191,6 +194,54 @@ TEST_F(DeviceMkeyUmr, FormatThatContradictsItself_IsRefusedAndNothingChanges) {
   wanted_.set<"bsf_en", 1>();
   EXPECT_FALSE(umr(prm::number(MkeyMask::BSF_EN)));
   EXPECT_EQ(table_.translate(key(), 0, 8).extent[0].iova, kStart);
+}
+
+/// Four pages apart, and a CRC32 behind every 512 bytes of memory.
+class SignedMkeyUmr : public MkeyUmr {
+ protected:
+  SignedMkeyUmr() {
+    context_.set<"bsf_octword_size", 4>();
+    const auto list = entries(
+        {kFirst | kBoth, kSecond | kBoth, (kFirst + 0x2000) | kBoth, (kSecond + 0x2000) | kBoth});
+    EXPECT_TRUE(
+        table_.create({prm::ConstView<prm::mkc>(context_.all()), true, 2, list}, index_).ok());
+    format_.set<"bsf_size_sbs", 0x80>().put<"raw_data_size">(0xffffffff);
+    format_.set<"mem_selector", 1>().put<"m_bfs_psv">(0x22000001);
+    take_format();
+  }
+  void take_format() {
+    request_.format = format_.all();
+    wanted_.set<"bsf_en", 1>();
+    ASSERT_TRUE(umr(prm::number(MkeyMask::BSF_EN)));
+  }
+
+  prm::Buffer<prm::mlx5_bsf> format_;
+};
+
+/// As a packet of 4096 bytes comes to, with its signatures, in the worst place of a page.
+TEST_F(SignedMkeyUmr, MoreThanAPageOfMemory_GoesOverNoPagesEnd) {
+  const Extents where = table_.translate_memory(key(), 0x1000 - 1, 4160);
+  ASSERT_EQ(where.count, 2U);
+  EXPECT_EQ(where.extent[0].iova, kFirst + 0xfff);
+  EXPECT_EQ(where.extent[1].iova, kSecond);
+  EXPECT_LE(where.extent[1].bytes, 0x1000U);
+}
+
+/// A UMR may have moved the key between the check of a packet and its data.
+TEST_F(SignedMkeyUmr, RangeThatIsNotTheKeysAnyMore_HasNoData) {
+  format_.set<"mem_selector", 0>().set<"m_bfs_psv", 0>();  // blocks on neither side
+  take_format();
+  std::uint64_t faults = 0;
+  const Iommu iommu = Iommu::create().value();
+  Dma dma(iommu, faults);
+  SignedTransfer transfer(table_, dma, nullptr);
+  std::array<std::byte, 16> bytes{};
+  SignedWrites writes;
+  for (const std::uint64_t va :
+       {kStart - 8, kStart - 0x100000, kStart + kBytes - 8, ~std::uint64_t{0} - 7}) {
+    EXPECT_FALSE(transfer.gather(key(), va, bytes)) << va;
+    EXPECT_FALSE(transfer.scatter(key(), va, bytes, writes)) << va;
+  }
 }
 
 TEST_F(MkeyUmr, OtherPd_LeavesTheOldOneOut) {
