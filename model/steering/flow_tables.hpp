@@ -226,6 +226,16 @@ class FlowTables {
     std::vector<FlowTarget> copies = {};
     bool by_program = false;  // an entry of a program ended it
   };
+  /// Where a frame is next: the first three lead on.
+  struct Stop {
+    enum class Kind : std::uint8_t { Table, Entry, Sampler, Pass, Drop, Tir, OtherDomain };
+    Kind kind = Kind::Drop;
+    std::uint64_t where = 0;  // the number of an object, or the address of an entry
+  };
+  struct Copy {
+    Stop at;
+    Steered frame;
+  };
   /// What a frame and its copies have in common.
   struct Journey {
     prm::FlowTableType domain{};
@@ -233,13 +243,7 @@ class FlowTables {
     std::uint32_t uid = 0;  // whose entries it is at
     bool by_program = false;
     std::uint32_t steps_left = kMostSteps;
-    std::vector<FlowTarget> copies = {};
-  };
-  /// Where a frame is next: the first three lead on.
-  struct Stop {
-    enum class Kind : std::uint8_t { Table, Entry, Sampler, Pass, Drop, Tir, OtherDomain };
-    Kind kind = Kind::Drop;
-    std::uint64_t where = 0;  // the number of an object, or the address of an entry
+    std::vector<Copy> waiting = {};
   };
   struct ProgramEntry;
 

@@ -12,6 +12,8 @@ namespace {
 
 using prm::FlowAction;
 
+constexpr std::string_view kEndless = "the way does not end";
+
 constexpr std::uint32_t kChanges =
     prm::number(FlowAction::PACKET_REFORMAT) | prm::number(FlowAction::DECAP) |
     prm::number(FlowAction::MOD_HDR) | prm::number(FlowAction::VLAN_POP) |
@@ -61,7 +63,16 @@ void FlowTables::change(const Entry& entry, Steered& frame) const {
 FlowTables::Walk FlowTables::walk(std::uint32_t table, Steered frame, bool underlay) {
   Journey journey{.domain = tables_.at(table).type, .underlay = underlay};
   Walk walked = go({Stop::Kind::Table, table}, std::move(frame), journey);
-  walked.copies = std::move(journey.copies);
+  // A copy may make others, which stand behind it.
+  for (std::size_t i = 0; i < journey.waiting.size(); ++i) {
+    Copy copy = std::move(journey.waiting[i]);
+    if (journey.steps_left == 0) {
+      static_cast<void>(dropped(copy.at.where, kEndless));
+      break;
+    }
+    Walk other = go(copy.at, std::move(copy.frame), journey);
+    if (other.end == End::Tir) walked.copies.push_back(std::move(other.to));
+  }
   return walked;
 }
 
@@ -92,9 +103,8 @@ FlowTables::Walk FlowTables::go(Stop at, Steered frame, Journey& journey) {
       case Kind::OtherDomain:
         return ends(End::OtherDomain);
     }
-    if (journey.steps_left == 0) break;  // in a copy's way
   }
-  static_cast<void>(dropped(at.where, "the way does not end"));
+  static_cast<void>(dropped(at.where, kEndless));
   return ends(End::Drop);
 }
 
@@ -102,8 +112,7 @@ FlowTables::Walk FlowTables::go(Stop at, Steered frame, Journey& journey) {
 void FlowTables::copy_to(Stop at, const Steered& frame, Journey& journey) {
   if (journey.steps_left <= 1) return;
   --journey.steps_left;
-  Walk walked = go(at, frame, journey);
-  if (walked.end == End::Tir) journey.copies.push_back(std::move(walked.to));
+  journey.waiting.push_back({at, frame});
 }
 
 /// Between tables of commands every step goes to a higher level.

@@ -452,6 +452,21 @@ TEST_F(ProgramEntries, TwoTablesThatLeadToEachOther_DropAndAreTold) {
   EXPECT_THAT(told_, Contains(HasSubstr("does not end")));
 }
 
+TEST_F(ProgramEntries, CopiesThatMakeCopies_EndAndAreTold) {
+  put(kRoot, kMissToDrop);
+  const std::uint32_t second = table(FlowTableType::NIC_RX, kNext);
+  Raw list = destination(prm::FlowDestination::TIR, kTir);
+  const Raw more = destination(prm::FlowDestination::FLOW_TABLE, second);
+  list.insert(list.end(), more.begin(), more.end());
+  const std::uint32_t between = plain_table(1, list, 2);
+  put(kNext, leading_to(kIntoTableOfOne, icm::address_of(icm::kTablesAt, between)));
+  root(between);
+  const FlowDecision decision = flows_.classify(frame_);
+  EXPECT_EQ(decision.kind, Kind::Tir);
+  EXPECT_LT(decision.copies.size(), FlowTables::kMostSteps);
+  EXPECT_THAT(told_, Contains(HasSubstr("does not end")));
+}
+
 TEST_F(ProgramEntries, MemoryOfAnotherProgram_DropsAndIsTold) {
   constexpr std::uint64_t kOthers = SwIcm::kEntriesAt + (std::uint64_t{1} << kLogBytes);
   std::uint32_t id = 0;
