@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/device_memory.hpp"
 
-#include <iterator>
-
 #include "base/dma_bytes.hpp"
 #include "model/mkey.hpp"
 
@@ -39,9 +37,10 @@ std::optional<std::uint64_t> DeviceMemory::find_room(const Wish& wish) const {
                                   << (prm::kLogMemicAlignmentUnit + wish.log_alignment);
   const std::uint64_t end = wish.range_at + wish.range_bytes;
   std::uint64_t at = aligned_up(wish.range_at, alignment);
-  auto next = allocations_.upper_bound(at);
-  if (next != allocations_.begin()) --next;
-  for (; next != allocations_.end() && next->first < at + wish.bytes; ++next)
+  const auto& taken = ranges_.all();
+  auto next = taken.upper_bound(at);
+  if (next != taken.begin()) --next;
+  for (; next != taken.end() && next->first < at + wish.bytes; ++next)
     if (const std::uint64_t taken_to = next->first + next->second.bytes; taken_to > at)
       at = aligned_up(taken_to, alignment);
   if (wish.bytes > wish.range_bytes || at > end - wish.bytes) return std::nullopt;
@@ -63,52 +62,36 @@ Verdict DeviceMemory::allocate(const Wish& wish, std::uint64_t& at) {
   if (!room) return refuse(CommandStatus::NO_RES_ERR, kNoRoom);
   at = *room;
   dma_fill(bar_.subspan(at, wish.bytes), std::byte{0});
-  allocations_[at] = {wish.bytes, 0};
+  ranges_.all()[at] = {wish.bytes};
   used_ += wish.bytes;
   return {};
 }
 
 Verdict DeviceMemory::free(std::uint64_t at, std::uint64_t bytes) {
-  const auto found = allocations_.find(at);
-  if (found == allocations_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchMemory);
+  auto& taken = ranges_.all();
+  const auto found = taken.find(at);
+  if (found == taken.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchMemory);
   if (found->second.bytes != bytes) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherSize);
   if (found->second.keys != 0) return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
-  allocations_.erase(found);
+  taken.erase(found);
   used_ -= bytes;
   return {};
 }
 
-/// A key of no bytes has its place too: test_create_dm_mr of rdma-core registers one.
-DeviceMemory::Allocations::const_iterator DeviceMemory::holder_of(
-    prm::ConstView<prm::mkc> key) const {
-  const std::uint64_t at = key.get<"start_addr">();
-  const std::uint64_t bytes = key.get<"len">();
-  const auto after = allocations_.upper_bound(at);
-  if (after == allocations_.begin()) return allocations_.end();
-  const auto found = std::prev(after);
-  const std::uint64_t into = at - found->first;
-  const bool has_it = into <= found->second.bytes && bytes <= found->second.bytes - into;
-  return has_it ? found : allocations_.end();
-}
-
 bool DeviceMemory::has_range_of(prm::ConstView<prm::mkc> key) const {
-  return MkeyTable::mode_of(key) != prm::kMkcModeMemic || holder_of(key) != allocations_.end();
+  return MkeyTable::mode_of(key) != prm::kMkcModeMemic ||
+         ranges_.holder_of(key.get<"start_addr">(), key.get<"len">()) != ranges_.all().end();
 }
 
 void DeviceMemory::hold(std::uint32_t mkey_index, prm::ConstView<prm::mkc> key) {
   if (MkeyTable::mode_of(key) != prm::kMkcModeMemic) return;
-  const std::uint64_t at = holder_of(key)->first;
-  ++allocations_.at(at).keys;
-  held_[mkey_index] = at;
+  ranges_.hold(mkey_index, key.get<"start_addr">(), key.get<"len">());
 }
 
-void DeviceMemory::let_go(std::uint32_t mkey_index) {
-  if (const auto held = held_.extract(mkey_index)) --allocations_.at(held.mapped()).keys;
-}
+void DeviceMemory::let_go(std::uint32_t mkey_index) { ranges_.let_go(mkey_index); }
 
 void DeviceMemory::clear() noexcept {
-  allocations_.clear();
-  held_.clear();
+  ranges_.clear();
   used_ = 0;
 }
 

@@ -11,12 +11,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
-#include <unordered_map>
 
 #include "model/bar.hpp"
+#include "model/held_ranges.hpp"
 #include "model/verdict.hpp"
 #include "prm/device_memory_commands.hpp"
 #include "prm/object_commands.hpp"
@@ -62,22 +61,16 @@ class DeviceMemory {
   void clear() noexcept;
 
  private:
-  struct Allocation {
-    std::uint64_t bytes = 0;
-    std::uint32_t keys = 0;
-  };
-  using Allocations = std::map<std::uint64_t, Allocation>;
+  struct NoMore {};
 
   [[nodiscard]] bool is_in_window(const Wish& wish) const noexcept;
   /// The first gap of the range that has room, if there is one.
   [[nodiscard]] std::optional<std::uint64_t> find_room(const Wish& wish) const;
-  [[nodiscard]] Allocations::const_iterator holder_of(prm::ConstView<prm::mkc> key) const;
 
   std::span<std::byte> bar_;
   const prm::Buffer<prm::device_mem_cap>* limits_;
-  Allocations allocations_;  // by where they begin
+  HeldRanges<NoMore> ranges_;  // allocations
   std::uint64_t used_ = 0;
-  std::unordered_map<std::uint32_t, std::uint64_t> held_;  // by key: which allocation
 };
 
 }  // namespace portcullis::model

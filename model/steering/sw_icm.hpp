@@ -13,12 +13,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
+#include "model/held_ranges.hpp"
 #include "model/id_table.hpp"
 #include "model/verdict.hpp"
 #include "prm/object_commands.hpp"
@@ -49,7 +50,8 @@ class SwIcm {
   [[nodiscard]] std::optional<std::uint32_t> owner_of(std::uint64_t at, std::uint64_t bytes) const;
   /// False: [at, at + to.size()) is in no one allocation, and `to` is as it was.
   [[nodiscard]] bool read(std::uint64_t at, std::span<std::byte> to) const noexcept;
-  [[nodiscard]] bool write(std::uint64_t at, std::span<const std::byte> from);
+  /// False, too, where the host has no memory for another page.
+  [[nodiscard]] bool write(std::uint64_t at, std::span<const std::byte> from) noexcept;
 
   /// False: a key of mode SW_ICM whose range is in no one allocation, or in somebody else's than
   /// `uid`'s. The kernel makes keys for everyone (uid 0), after it has looked whose memory it is.
@@ -59,25 +61,20 @@ class SwIcm {
   void hold(std::uint32_t mkey_index, prm::ConstView<prm::mkc> key);
   void let_go(std::uint32_t mkey_index);
   void clear() noexcept;
-  [[nodiscard]] std::size_t allocations() const noexcept { return allocations_.size(); }
+  [[nodiscard]] std::size_t allocations() const noexcept { return ranges_.all().size(); }
 
  private:
   static constexpr std::size_t kPage = 4096;
   using Page = std::array<std::byte, kPage>;
-  struct Allocation {
-    std::uint64_t bytes = 0;
+  struct Contents {
     std::uint32_t uid = 0;
-    std::uint32_t keys = 0;
-    std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages;  // by number from its begin
+    std::vector<std::unique_ptr<Page>> pages;  // null: never written
   };
-  using Allocations = std::map<std::uint64_t, Allocation>;
 
-  [[nodiscard]] Allocations::const_iterator find(std::uint64_t at, std::uint64_t bytes) const;
   [[nodiscard]] static bool is_in_an_area(std::uint64_t at, std::uint64_t bytes) noexcept;
 
-  Allocations allocations_;                                  // by where they begin
+  HeldRanges<Contents> ranges_;                              // allocations
   std::unordered_map<std::uint32_t, std::uint64_t> begins_;  // of an object: where it begins
-  std::unordered_map<std::uint32_t, std::uint64_t> held_;    // by key: which allocation
   IdAllocator ids_{1, 1U << 16};
 };
 
