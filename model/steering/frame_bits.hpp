@@ -8,6 +8,10 @@
 #include <optional>
 #include <span>
 
+#include "model/ethernet/frame_facts.hpp"
+#include "model/transport/headers.hpp"
+#include "prm/view.hpp"
+
 namespace portcullis::model {
 
 /// Where a field's bits are counted from.
@@ -25,6 +29,17 @@ struct FrameBits {
   std::size_t at = 0;
   unsigned width = 0;
 };
+
+/// Where a member of a header begins, in bits.
+template <prm::Name Member, class Header>
+inline constexpr unsigned kBitOf = prm::place<Header, Member>.offset;
+
+inline constexpr unsigned kSourceMacBit = kMacBytes * 8;
+inline constexpr unsigned kV6Source = kBitOf<"saddr", ipv6_header>;
+inline constexpr unsigned kV6Dest = kBitOf<"daddr", ipv6_header>;
+inline constexpr unsigned kV6Class = kBitOf<"traffic_class", ipv6_header>;
+/// The upper ones of tos and of the traffic class (RFC 2474).
+inline constexpr unsigned kDscpBits = 6;
 
 /// Nothing: the frame has no such header.
 [[nodiscard]] std::optional<FrameBits> find_bits(const FieldPlace& place,

@@ -25,15 +25,7 @@ struct Piece {
   FieldPlace place;
 };
 
-template <prm::Name Member, class Header>
-constexpr unsigned kBitOf = prm::place<Header, Member>.offset;
-
-constexpr unsigned kSourceMacBit = kMacBytes * 8;
-constexpr unsigned kV6Source = kBitOf<"saddr", ipv6_header>;
-constexpr unsigned kV6Dest = kBitOf<"daddr", ipv6_header>;
-constexpr unsigned kV6Class = kBitOf<"traffic_class", ipv6_header>;
 constexpr unsigned kV4Tos = kBitOf<"tos", ipv4_header>;
-constexpr unsigned kDscpBits = 6;  // the upper ones of tos and of the traffic class (RFC 2474)
 
 // dr_ste_v0_action_modify_field_arr of dr_ste_v0.c. The lower half of L2_2 is a whole tag there.
 // clang-format off

@@ -19,15 +19,6 @@ struct NamedPlace {
   FieldPlace place;
 };
 
-template <prm::Name Member, class Header>
-constexpr unsigned kBitOf = prm::place<Header, Member>.offset;
-
-constexpr unsigned kSourceMacBit = kMacBytes * 8;
-constexpr unsigned kV6Source = kBitOf<"saddr", ipv6_header>;
-constexpr unsigned kV6Dest = kBitOf<"daddr", ipv6_header>;
-constexpr unsigned kV6Class = kBitOf<"traffic_class", ipv6_header>;
-constexpr unsigned kDscpBits = 6;  // the upper ones of tos and of the traffic class (RFC 2474)
-
 // A field of two kinds of header has two places. TCP: struct tcphdr of include/uapi/linux/tcp.h;
 // its flags are nine bits, as tcp_flags of fte_match_set_lyr_2_4.
 // clang-format off
