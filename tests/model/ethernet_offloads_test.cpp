@@ -12,7 +12,7 @@
 #include "model/ethernet/rss_hash.hpp"
 #include "model/transport/checksum.hpp"
 #include "prm/ethernet_wqe.hpp"
-#include "tests/model/ethernet_frames.hpp"
+#include "tests/model/steered_frames.hpp"
 
 namespace portcullis::model::testing {
 namespace {
@@ -25,12 +25,6 @@ constexpr std::uint8_t kBoth = prm::kEthL3Csum | prm::kEthL4Csum;
 // Of FrameSpec{.payload = 4}, summed apart by RFC 1071 (Python, struct.unpack and a loop).
 constexpr std::uint16_t kIpSum = 0x66c9;
 constexpr std::uint16_t kTcpSum = 0xb6f7;
-
-std::vector<std::byte> finished(FrameSpec spec) {
-  std::vector<std::byte> frame = build_frame(spec);
-  fill_checksums(frame, kBoth);
-  return frame;
-}
 
 TEST(FrameFacts, TcpOverIpv4_IsSeen) {
   const auto frame = finished({.payload = 4});

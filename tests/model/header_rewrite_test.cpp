@@ -11,26 +11,10 @@
 #include "model/ethernet/offloads.hpp"
 #include "model/steering/header_rewrite.hpp"
 #include "model/steering/tunnels.hpp"
-#include "prm/ethernet_wqe.hpp"
-#include "tests/model/ethernet_frames.hpp"
+#include "tests/model/steered_frames.hpp"
 
 namespace portcullis::model::testing {
 namespace {
-
-using Raw = std::vector<std::byte>;
-
-Raw raw_of(std::string_view hex) {
-  Raw bytes;
-  for (std::size_t i = 0; i < hex.size(); i += 2)
-    bytes.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-  return bytes;
-}
-
-Raw finished(const FrameSpec& spec) {
-  Raw frame = build_frame(spec);
-  fill_checksums(frame, prm::kEthL3Csum | prm::kEthL4Csum);
-  return frame;
-}
 
 class HeaderRewrite : public ::testing::Test {
  protected:

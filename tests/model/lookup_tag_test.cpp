@@ -5,6 +5,7 @@
 // for the frame's own fields.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -14,14 +15,12 @@
 #include "model/steering/tunnels.hpp"
 #include "prm/enums.hpp"
 #include "prm/view.hpp"
-#include "tests/model/ethernet_frames.hpp"
+#include "tests/model/steered_frames.hpp"
 
 namespace portcullis::model::testing {
 namespace {
 
 using prm::SteLookup;
-
-using Raw = std::vector<std::byte>;
 
 struct Golden {
   const char* name;
@@ -33,20 +32,10 @@ struct Golden {
   LookedAt (*packet)();
 };
 
-std::byte byte_at(std::string_view hex, std::size_t i) {
-  return static_cast<std::byte>(std::stoi(std::string(hex.substr(2 * i, 2)), nullptr, 16));
-}
-
 SteTag from_hex(std::string_view hex) {
   SteTag tag{};
-  for (std::size_t i = 0; i < tag.size(); ++i) tag[i] = byte_at(hex, i);
+  std::ranges::copy(raw_of(hex), tag.begin());
   return tag;
-}
-
-Raw raw_of(std::string_view hex) {
-  Raw bytes;
-  for (std::size_t i = 0; i < hex.size() / 2; ++i) bytes.push_back(byte_at(hex, i));
-  return bytes;
 }
 
 Raw joined(Raw first, const Raw& second) {

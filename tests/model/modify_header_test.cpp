@@ -16,8 +16,8 @@
 #include "model/transport/checksum.hpp"
 #include "prm/ethernet_wqe.hpp"
 #include "prm/view.hpp"
-#include "tests/model/ethernet_frames.hpp"
 #include "tests/model/flow_commands.hpp"
+#include "tests/model/steered_frames.hpp"
 
 namespace portcullis::model::testing {
 namespace {
@@ -27,12 +27,6 @@ using prm::HeaderField;
 constexpr std::size_t kIpv4At = 14;
 constexpr std::size_t kTcpAt = 34;
 constexpr std::size_t kUdpCheckAt = 40;
-
-std::vector<std::byte> finished(const FrameSpec& spec) {
-  std::vector<std::byte> frame = build_frame(spec);
-  fill_checksums(frame, prm::kEthL3Csum | prm::kEthL4Csum);
-  return frame;
-}
 
 std::vector<std::byte> changed(std::vector<std::byte> frame, const RawAction& raw) {
   const auto action = read_header_action(raw);

@@ -15,10 +15,9 @@
 #include "model/ethernet/offloads.hpp"
 #include "model/steering/flow_tables.hpp"
 #include "model/steering/icm_addresses.hpp"
-#include "prm/ethernet_wqe.hpp"
 #include "prm/steering_entries.hpp"
-#include "tests/model/ethernet_frames.hpp"
 #include "tests/model/flow_commands.hpp"
+#include "tests/model/steered_frames.hpp"
 
 namespace portcullis::model::testing {
 namespace {
@@ -29,7 +28,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Kind = FlowDecision::Kind;
-using Raw = std::vector<std::byte>;
 
 constexpr std::string_view kMissToDrop =
     "200f000000000f00000000000000000000000000000000000000000800000000"
@@ -86,19 +84,6 @@ constexpr std::uint32_t kProgram = 7;
 constexpr std::uint64_t kRoot = SwIcm::kEntriesAt;
 constexpr std::uint64_t kNext = SwIcm::kEntriesAt + 0x10000;
 constexpr std::uint32_t kLogBytes = 18;
-
-Raw raw_of(std::string_view hex) {
-  Raw bytes;
-  for (std::size_t i = 0; i < hex.size(); i += 2)
-    bytes.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-  return bytes;
-}
-
-Raw finished(const FrameSpec& spec) {
-  Raw frame = build_frame(spec);
-  fill_checksums(frame, prm::kEthL3Csum | prm::kEthL4Csum);
-  return frame;
-}
 
 /// As `entry`, with the address of what is next on a hit or on a miss put in its place.
 Raw leading_to(std::string_view entry, std::uint64_t address) {

@@ -16,6 +16,7 @@
 #include "prm/device_memory_commands.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/object_commands.hpp"
+#include "tests/pmd/card_key.hpp"
 #include "tests/pmd/loopback_side.hpp"
 
 namespace portcullis::testing {
@@ -80,22 +81,8 @@ struct DeviceMemoryRequests : ::testing::Test {
     in.put<"range_start_addr">(page.get<"memic_bar_start_addr">());
     return pmd::run<prm::alloc_memic_out>(commands(), in).value().get<"memic_start_addr">();
   }
-  /// With the modes and rights of mlx5_ib_get_dm_mr.
   [[nodiscard]] std::uint32_t make_key(const pmd::ProtectionDomain& pd) const {
-    prm::Buffer<prm::create_mkey_in> in;
-    in.set<"opcode", Opcode::CREATE_MKEY>();
-    in.set<"memory_key_mkey_entry.access_mode_1_0", (prm::kMkcModeMemic & 3)>()
-        .set<"memory_key_mkey_entry.access_mode_4_2", (prm::kMkcModeMemic >> 2)>()
-        .set<"memory_key_mkey_entry.lr", 1>()
-        .set<"memory_key_mkey_entry.lw", 1>()
-        .set<"memory_key_mkey_entry.rr", 1>()
-        .set<"memory_key_mkey_entry.rw", 1>()
-        .set<"memory_key_mkey_entry.a", 1>()
-        .set<"memory_key_mkey_entry.qpn", prm::kMkcQpnAny>()
-        .put<"memory_key_mkey_entry.pd">(prm::number(pd.number()))
-        .put<"memory_key_mkey_entry.start_addr">(at)
-        .put<"memory_key_mkey_entry.len">(kBytes);
-    return pmd::run<prm::create_mkey_out>(commands(), in).value().get<"mkey_index">() << 8;
+    return make_card_key(commands(), pd, prm::kMkcModeMemic, at, kBytes, /*has_atomics=*/true);
   }
   /// The memory as the CPU has it.
   [[nodiscard]] std::span<std::byte> card() const {

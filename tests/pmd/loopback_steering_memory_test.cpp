@@ -14,6 +14,7 @@
 #include "pmd/roce_address.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/steering_commands.hpp"
+#include "tests/pmd/card_key.hpp"
 #include "tests/pmd/loopback_side.hpp"
 
 namespace portcullis::testing {
@@ -63,21 +64,8 @@ struct SteeringMemoryRequests : ::testing::Test {
                                    commands().default_deadline_ns()));
     ASSERT_EQ(out.get<"status">(), 0U);
   }
-  /// With the modes and rights of mlx5_ib_get_dm_mr.
   [[nodiscard]] std::uint32_t make_key(const pmd::ProtectionDomain& pd) const {
-    prm::Buffer<prm::create_mkey_in> in;
-    in.set<"opcode", Opcode::CREATE_MKEY>();
-    in.set<"memory_key_mkey_entry.access_mode_1_0", (prm::kMkcModeSwIcm & 3)>()
-        .set<"memory_key_mkey_entry.access_mode_4_2", (prm::kMkcModeSwIcm >> 2)>()
-        .set<"memory_key_mkey_entry.lr", 1>()
-        .set<"memory_key_mkey_entry.lw", 1>()
-        .set<"memory_key_mkey_entry.rr", 1>()
-        .set<"memory_key_mkey_entry.rw", 1>()
-        .set<"memory_key_mkey_entry.qpn", prm::kMkcQpnAny>()
-        .put<"memory_key_mkey_entry.pd">(prm::number(pd.number()))
-        .put<"memory_key_mkey_entry.start_addr">(model::SwIcm::kEntriesAt)
-        .put<"memory_key_mkey_entry.len">(kBytes);
-    return pmd::run<prm::create_mkey_out>(commands(), in).value().get<"mkey_index">() << 8;
+    return make_card_key(commands(), pd, prm::kMkcModeSwIcm, model::SwIcm::kEntriesAt, kBytes);
   }
   WcStatus run(WqeOpcode opcode, std::uint64_t remote, std::uint64_t local, std::uint32_t bytes) {
     WorkRequest request;
