@@ -28,8 +28,9 @@ class Scenario:
     """`servers` has one list of hca-server arguments for each device, in the order of their PCI
     slots, `kernel` says which of vm_tree.KERNELS boots, `qemu_arguments` what else QEMU is given;
     "{results}" in them is the folder of results. `variables` are set when `script` begins, which
-    several scenarios may share. When the guest has ended, `judge` is given the
-    build's folder and that of results, and returns one line for each thing that is wrong."""
+    several scenarios may share; so they may `functions`, scripts that come before it. When the
+    guest has ended, `judge` is given the build's folder and that of results, and returns one line
+    for each thing that is wrong."""
 
     summary: str
     script: str
@@ -45,6 +46,7 @@ class Scenario:
     # Longer than CI's hour has room for: run when it is named, and by --all.
     is_long: bool = False
     variables: dict[str, str] = field(default_factory=dict)
+    functions: list[str] = field(default_factory=list)
     programs: list[str] = field(default_factory=list)
 
 
@@ -159,11 +161,13 @@ def own_memory_kib(pid: int) -> int:
 
 
 def script_of(scenario: Scenario, build: Path, tree_root: Path) -> str:
-    """The guest's script: where things are, the functions all scenarios share, the scenario."""
+    """The guest's script: where things are, the functions all scenarios share, those that some do,
+    the scenario."""
     known = {"SOURCE": SOURCE, "BUILD": build, "TREE": tree_root, **scenario.variables}
     head = "".join(f"{name}={value}\n" for name, value in known.items())
-    return "\n".join([head, (FOLDER / "guest.sh").read_text(encoding="utf-8"),
-                      (FOLDER / "scenarios" / scenario.script).read_text(encoding="utf-8"),
+    parts = [FOLDER / "guest.sh",
+             *(FOLDER / "scenarios" / name for name in [*scenario.functions, scenario.script])]
+    return "\n".join([head, *(part.read_text(encoding="utf-8") for part in parts),
                       "end_of_checks\n"])
 
 

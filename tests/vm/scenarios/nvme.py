@@ -37,6 +37,7 @@ def server(number: int) -> list[str]:
 SCENARIO = Scenario(
     summary="NVMe over RDMA by Linux on two ports, leases revoked there and on a third",
     script="nvme.sh",
+    functions=["nvme_target.sh"],
     servers=[server(number) for number in range(PORTS)],
     programs=["tools/fence_audit/fence-audit", "tools/lease_serve/lease-serve",
               "tools/lease_verify/lease-verify"],

@@ -3,35 +3,8 @@
 # Run in the guest: NVMe over RDMA between two functions of mlx5_core, a file system on it, and
 # leases of ours that are revoked meanwhile: by DevX on these two, over VFIO on a third.
 
-target=/sys/kernel/config/nvmet
-disk=/dev/nvme0n1
 lease_serve="tools/lease_serve/lease-serve -l 0 --no-huge -m 64 --no-shconf"
 
-# The memory of a RAM disk, for whoever asks 192.0.2.2.
-offer() {
-  mount -t configfs configfs /sys/kernel/config
-  mkdir $target/subsystems/store && mkdir $target/subsystems/store/namespaces/1 || return 1
-  echo 1 >$target/subsystems/store/attr_allow_any_host
-  echo /dev/ram0 >$target/subsystems/store/namespaces/1/device_path
-  echo 1 >$target/subsystems/store/namespaces/1/enable
-  mkdir $target/ports/1
-  echo rdma >$target/ports/1/addr_trtype
-  echo ipv4 >$target/ports/1/addr_adrfam
-  echo 192.0.2.2 >$target/ports/1/addr_traddr
-  echo 4420 >$target/ports/1/addr_trsvcid
-  ln -s $target/subsystems/store $target/ports/1/subsystems/store
-}
-withdraw() {
-  rm $target/ports/1/subsystems/store && rmdir $target/ports/1 &&
-    rmdir $target/subsystems/store/namespaces/1 && rmdir $target/subsystems/store
-}
-connects() {
-  asked="transport=rdma,traddr=192.0.2.2,host_traddr=192.0.2.1,trsvcid=4420,nqn=store"
-  echo "$asked,nr_io_queues=2" >/dev/nvme-fabrics && wait_for 30 test -b $disk
-}
-disconnects() {
-  echo 1 >/sys/class/nvme/nvme0/delete_controller && wait_for 30 test ! -e $disk
-}
 mounts() { mount -t ext4 $disk /host/mnt; }
 
 # written NAME: what fio wrote all over a file is what it reads then.
@@ -96,7 +69,7 @@ load_mlx5_ib
 check "the other port is ACTIVE" wait_for 20 other_is_active
 modprobe brd rd_nr=1 rd_size=65536
 modprobe -a nvmet nvmet-rdma nvme-rdma
-check "nvmet-rdma offers a disk" offer
+check "nvmet-rdma offers a RAM disk" offer_disk /dev/ram0
 check "nvme-rdma finds it" connects
 check "a file system" on_host mkfs.ext4 -q $disk
 mkdir -p /host/mnt

@@ -23,6 +23,7 @@ def judge(build: Path, results: Path) -> list[str]:
 SCENARIO = Scenario(
     summary="NVMe over RDMA by Linux with protection information on every block",
     script="nvme_pi.sh",
+    functions=["nvme_target.sh"],
     servers=[["--wire", "stream,listen={results}/wire", "--mac", "02:50:43:00:00:01",
               "--behaviour", "eth-offloads"],
              ["--wire", "stream,connect={results}/wire", "--mac", "02:50:43:00:00:02",

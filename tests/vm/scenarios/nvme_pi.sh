@@ -5,43 +5,14 @@
 # is there and on the wire. Where it has not, the function adds it on the way out and takes it out
 # on the way in (nvme_rdma_set_sig_attrs of drivers/nvme/host/rdma.c).
 
-target=/sys/kernel/config/nvmet
-disk=/dev/nvme0n1
 integrity=/sys/block/nvme0n1/integrity
 
-# A SCSI disk of the kernel's own with protection of type 1, for whoever asks 192.0.2.2.
+# A SCSI disk of the kernel's own with protection of type 1.
 has_scsi_disk() { ls /sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block 2>&1; }
 offer() {
   modprobe sd_mod
   modprobe scsi_debug dev_size_mb=16 sector_size=512 dif=1 dix=1 && wait_for 20 has_scsi_disk &&
-    scsi=$(has_scsi_disk) || return 1
-  mount -t configfs configfs /sys/kernel/config
-  mkdir $target/subsystems/store || return 1
-  echo 1 >$target/subsystems/store/attr_pi_enable
-  echo 1 >$target/subsystems/store/attr_allow_any_host
-  mkdir $target/subsystems/store/namespaces/1 || return 1
-  echo "/dev/$scsi" >$target/subsystems/store/namespaces/1/device_path
-  echo 1 >$target/subsystems/store/namespaces/1/enable
-  mkdir $target/ports/1
-  echo 1 >$target/ports/1/param_pi_enable
-  echo rdma >$target/ports/1/addr_trtype
-  echo ipv4 >$target/ports/1/addr_adrfam
-  echo 192.0.2.2 >$target/ports/1/addr_traddr
-  echo 4420 >$target/ports/1/addr_trsvcid
-  ln -s $target/subsystems/store $target/ports/1/subsystems/store
-}
-withdraw() {
-  rm $target/ports/1/subsystems/store && rmdir $target/ports/1 &&
-    rmdir $target/subsystems/store/namespaces/1 && rmdir $target/subsystems/store
-}
-# A queue of the 128 that nvme-rdma asks for would need more send WQEs than log_max_qp_sz has: each
-# request registers data, protection and both (rdma_rw_init_qp of core/rw.c).
-connects() {
-  asked="transport=rdma,traddr=192.0.2.2,host_traddr=192.0.2.1,trsvcid=4420,nqn=store"
-  echo "$asked,nr_io_queues=2,queue_size=32" >/dev/nvme-fabrics && wait_for 30 test -b $disk
-}
-disconnects() {
-  echo 1 >/sys/class/nvme/nvme0/delete_controller && wait_for 30 test ! -e $disk
+    scsi=$(has_scsi_disk) && offer_disk "/dev/$scsi" protected
 }
 is_protected() { grep -q T10-DIF-TYPE1-CRC $integrity/format; }
 
@@ -68,7 +39,9 @@ load_mlx5_ib
 check "the other port is ACTIVE" wait_for 20 other_is_active
 modprobe -a nvmet nvmet-rdma nvme-rdma
 check "nvmet-rdma offers a protected disk" offer
-check "nvme-rdma finds it" connects
+# A queue of the 128 that nvme-rdma asks for would need more send WQEs than log_max_qp_sz has: each
+# request registers data, protection and both (rdma_rw_init_qp of core/rw.c).
+check "nvme-rdma finds it" connects queue_size=32
 check "its blocks are protected" is_protected
 check "fio with protection in memory, a page at a time" written memory --bs=4k
 check "and 64 KiB at a time" written memory_64k --bs=64k
