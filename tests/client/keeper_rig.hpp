@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <memory>
@@ -43,8 +44,11 @@ T had(Result<T> result) {
 /// Asked again where the server says so: a disk that others keep busy may take a lease's whole time
 /// to record it.
 inline KeptLease granted(Keeper& keeper, const wire::AllocRequest& request) {
+  constexpr std::chrono::minutes kMost{2};
+  const auto until = std::chrono::steady_clock::now() + kMost;
   auto lease = keeper.alloc(request);
-  while (!lease && lease.error().code == Errc::Busy) lease = keeper.alloc(request);
+  while (!lease && lease.error().code == Errc::Busy && std::chrono::steady_clock::now() < until)
+    lease = keeper.alloc(request);
   return had(std::move(lease));
 }
 

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 struct reference {
-  const char* header;  // empty: no header names it
+  const char* header;                // empty: no header names it
   const char* key;                   // "layout field", "sizeof layout", or a constant's name
   unsigned long long first, second;  // bit offset and width; or bits; or the value
 };
