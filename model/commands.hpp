@@ -126,6 +126,7 @@ PORTCULLIS_MODEL_COMMAND(query_vport_state);
 PORTCULLIS_MODEL_COMMAND(create_flow_table);
 PORTCULLIS_MODEL_COMMAND(modify_flow_table);
 PORTCULLIS_MODEL_COMMAND(query_flow_table);
+PORTCULLIS_MODEL_COMMAND(query_flow_group);
 PORTCULLIS_MODEL_COMMAND(destroy_flow_table);
 PORTCULLIS_MODEL_COMMAND(set_flow_table_root);
 PORTCULLIS_MODEL_COMMAND(create_flow_group);

@@ -67,6 +67,12 @@ Verdict query_flow_table(
       prm::View<prm::flow_table_context>::at(request.out.bytes<"flow_table_context">()));
 }
 
+/// As query_flow_table; mcx_dump_flow_group of OpenBSD's if_mcx.c has it too.
+Verdict query_flow_group(
+    Core& core, const Request<prm::query_flow_group_in, prm::query_flow_group_out>& request) {
+  return core.flows.query_group(request.in, request.out);
+}
+
 Verdict destroy_flow_table(
     Core& core, const Request<prm::destroy_flow_table_in, prm::destroy_flow_table_out>& request) {
   if (is_other_vport(request.in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);

@@ -221,6 +221,7 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(DESTROY_FLOW_TABLE, Initialised, destroy_flow_table, kPlain),
     PORTCULLIS_MODEL_ENTRY(SET_FLOW_TABLE_ROOT, Initialised, set_flow_table_root, kHasOpMod),
     PORTCULLIS_MODEL_ENTRY(CREATE_FLOW_GROUP, Initialised, create_flow_group, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_FLOW_GROUP, Initialised, query_flow_group, kPlain),
     PORTCULLIS_MODEL_ENTRY(DESTROY_FLOW_GROUP, Initialised, destroy_flow_group, kPlain),
     PORTCULLIS_MODEL_ENTRY(SET_FLOW_TABLE_ENTRY, Initialised, set_fte, kHasOpMod | kHasList),
     PORTCULLIS_MODEL_ENTRY(QUERY_FLOW_TABLE_ENTRY, Initialised, query_fte, kPlain),

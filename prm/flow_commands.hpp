@@ -215,6 +215,30 @@ struct create_flow_group_out : Layout<"create_flow_group_out", 0x80,
     Field<"group_id", 0x48, 0x18>,
     Reserved<0x60, 0x20>> {};
 
+struct query_flow_group_in : Layout<"query_flow_group_in", 0x200,
+    Field<"opcode", 0x0, 0x10>,
+    Reserved<0x10, 0x20>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x40>,
+    Field<"table_type", 0x80, 0x8>,
+    Reserved<0x88, 0x20>,
+    Field<"table_id", 0xa8, 0x18>,
+    Field<"group_id", 0xc0, 0x20>,
+    Reserved<0xe0, 0x120>> {};
+
+struct query_flow_group_out : Layout<"query_flow_group_out", 0x2000,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0xa0>,
+    Field<"start_flow_index", 0xe0, 0x20>,
+    Reserved<0x100, 0x20>,
+    Field<"end_flow_index", 0x120, 0x20>,
+    Reserved<0x140, 0xb8>,
+    Field<"match_criteria_enable", 0x1f8, 0x8>,
+    Nested<"match_criteria", 0x200, fte_match_param>,
+    Reserved<0x1200, 0xe00>> {};
+
 struct destroy_flow_group_in : vport_in<"destroy_flow_group_in", 0x200,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,

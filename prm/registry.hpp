@@ -149,6 +149,7 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<query_flow_table_in>, layout_info<query_flow_table_out>,
     layout_info<set_flow_table_root_in>, layout_info<set_flow_table_root_out>,
     layout_info<create_flow_group_in>, layout_info<create_flow_group_out>,
+    layout_info<query_flow_group_in>, layout_info<query_flow_group_out>,
     layout_info<destroy_flow_group_in>, layout_info<destroy_flow_group_out>,
     layout_info<flow_context>, layout_info<dest_format_struct>, layout_info<flow_counter_list>,
     layout_info<set_fte_in>, layout_info<set_fte_out>, layout_info<query_fte_in>,

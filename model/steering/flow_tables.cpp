@@ -219,7 +219,10 @@ Verdict FlowTables::create_group(prm::ConstView<prm::create_flow_group_in> in, s
   if (table->is_programs || in.get<"group_type">() != 0 || in.get<"match_definer_id">() != 0 ||
       in.get<"source_eswitch_owner_vhca_id_valid">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
-  Group group{in.get<"start_flow_index">(), in.get<"end_flow_index">(), {}};
+  Group group{in.get<"start_flow_index">(),
+              in.get<"end_flow_index">(),
+              in.get<"match_criteria_enable">(),
+              {}};
   if (group.end < group.start) return refuse(CommandStatus::BAD_PARAM_ERR, kRange);
   if (group.end >= table->size) return refuse(CommandStatus::IX_ERR, kRange);
   if (std::ranges::any_of(table->groups, [&group](const auto& named) {
@@ -229,7 +232,7 @@ Verdict FlowTables::create_group(prm::ConstView<prm::create_flow_group_in> in, s
 
   constexpr std::uint32_t kSections = prm::number(prm::MatchCriteria::OUTER_HEADERS) |
                                       prm::number(prm::MatchCriteria::MISC_PARAMETERS);
-  const std::uint32_t enabled = in.get<"match_criteria_enable">();
+  const std::uint32_t enabled = group.sections;
   const auto mask = read_key(in.bytes<"match_criteria">());
   if ((enabled & ~kSections) != 0 || !mask) return refuse(CommandStatus::BAD_PARAM_ERR, kCriteria);
   const auto misc = std::span(mask->bytes).subspan<prm::fte_match_set_lyr_2_4::bytes>();
@@ -245,6 +248,21 @@ Verdict FlowTables::create_group(prm::ConstView<prm::create_flow_group_in> in, s
   id = *fresh;
   group.mask = *mask;
   table->groups.emplace(id, group);
+  return {};
+}
+
+Verdict FlowTables::query_group(prm::ConstView<prm::query_flow_group_in> in,
+                                prm::View<prm::query_flow_group_out> out) const {
+  const FlowTableType type{static_cast<std::uint8_t>(in.get<"table_type">())};
+  const Table* const table = find(type, in.get<"table_id">());
+  if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  const auto found = table->groups.find(in.get<"group_id">());
+  if (found == table->groups.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchGroup);
+  const Group& group = found->second;
+  out.put<"start_flow_index">(group.start);
+  out.put<"end_flow_index">(group.end);
+  static_cast<void>(out.try_set<"match_criteria_enable">(group.sections));
+  std::ranges::copy(group.mask.bytes, out.bytes<"match_criteria">().begin());
   return {};
 }
 

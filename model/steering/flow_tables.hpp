@@ -112,6 +112,9 @@ class FlowTables {
                       prm::View<prm::flow_table_context> context) const;
   Verdict destroy_table(prm::FlowTableType type, std::uint32_t id);
   Verdict create_group(prm::ConstView<prm::create_flow_group_in> in, std::uint32_t& id);
+  /// `out` is zeroed.
+  Verdict query_group(prm::ConstView<prm::query_flow_group_in> in,
+                      prm::View<prm::query_flow_group_out> out) const;
   Verdict destroy_group(prm::ConstView<prm::destroy_flow_group_in> in);
   /// `list` is destination[].
   Verdict set_entry(prm::ConstView<prm::set_fte_in> in, std::span<const std::byte> list);
@@ -179,6 +182,7 @@ class FlowTables {
   struct Group {
     std::uint32_t start = 0;
     std::uint32_t end = 0;
+    std::uint32_t sections = 0;  // match_criteria_enable
     FlowKey mask;
   };
   struct Table {

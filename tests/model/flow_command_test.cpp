@@ -210,6 +210,22 @@ TEST_F(FlowCommands, QueryOfATableOfAnotherType_IsRefused) {
   EXPECT_EQ(query({FlowTableType::NIC_RX, place.table}).status, CommandStatus::BAD_RES_ERR);
 }
 
+/// Programs ask by DevX (devx_is_obj_query_cmd of mlx5_ib/devx.c).
+TEST_F(FlowCommands, QueryOfAGroup_SaysHowItWasMade) {
+  const Place place = table();
+  auto in = command<prm::query_flow_group_in>(prm::Opcode::QUERY_FLOW_GROUP);
+  in.put<"table_type">(place.type).put<"table_id">(place.table).put<"group_id">(group(place));
+  const Answer answer = driver_->run<prm::query_flow_group_out>(in);
+  ASSERT_TRUE(answer.ok());
+  const auto made = group_command(place, 0, 7, kOpcodeMask);
+  const auto said = answer.as<prm::query_flow_group_out>();
+  EXPECT_EQ(said.get<"end_flow_index">(), 7U);
+  EXPECT_EQ(said.get<"match_criteria_enable">(), made.get<"match_criteria_enable">());
+  EXPECT_TRUE(std::ranges::equal(said.bytes<"match_criteria">(), made.bytes<"match_criteria">()));
+  EXPECT_EQ(driver_->run<prm::query_flow_group_out>(in.set<"group_id", 0xffff>()).status,
+            CommandStatus::BAD_RES_ERR);
+}
+
 TEST_F(FlowCommands, TableOfADomainThatIsNotThere_IsRefused) {
   EXPECT_EQ(create_table(FlowTableType::FDB).status, CommandStatus::BAD_PARAM_ERR);
 }
