@@ -18,8 +18,11 @@
 
 namespace portcullis::model {
 
-/// Longest input and output: a MANAGE_PAGES of 2^17 addresses.
-inline constexpr std::size_t kLongestMessage = std::size_t{1} << 20;
+/// Longest input and output: a CREATE_MKEY of 2^25 addresses, 128 GiB in pages of 4 KiB. Linux
+/// hands over the list of whatever a program registers at once (reg_create of mlx5_ib/mr.c); where
+/// a card says no is not known here. A guest has to have the blocks, so what it can make the model
+/// keep for a command is less than its memory.
+inline constexpr std::size_t kLongestMessage = std::size_t{1} << 28;
 
 enum class Direction : std::uint8_t { Input, Output };
 

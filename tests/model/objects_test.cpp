@@ -119,6 +119,20 @@ TEST(RelaxedKeys, WhereTheCapabilitiesOfferThem_AreTaken) {
   EXPECT_EQ(asked_for({"relaxed-ordering", "strict-pci-ordering"}, true, true), CommandStatus::OK);
 }
 
+/// As reg_create of mlx5_ib/mr.c has it for memory that no large pages hold.
+TEST_F(Objects, KeyOfAGigabyteInPagesOf4KiB_IsMade) {
+  constexpr std::uint32_t kPages = 1 << 18;
+  auto in = command<prm::create_mkey_in>(Opcode::CREATE_MKEY);
+  in.put<"memory_key_mkey_entry.pd">(driver_.alloc_pd())
+      .put<"memory_key_mkey_entry.access_mode_1_0">(prm::MkcAccessMode::MTT)
+      .put<"memory_key_mkey_entry.len">(std::uint64_t{kPages} * kPageBytes)
+      .set<"memory_key_mkey_entry.log_page_size", 12>()
+      .set<"memory_key_mkey_entry.translations_octword_size", kPages / 2>()
+      .set<"translations_octword_actual_size", kPages / 2>();
+  const std::vector<Iova> pages(kPages, memory_.iova());
+  EXPECT_EQ(driver_.run<prm::create_mkey_out>(in, pages).status, CommandStatus::OK);
+}
+
 TEST_F(Objects, QueryEq_SaysWhatWasAskedForAndHowFarItIs) {
   const EventQueue eq(driver_, {prm::EventType::COMP, prm::EventType::CMD});
   const Answer answer = query_eq(eq.eqn());
