@@ -32,6 +32,10 @@ constexpr std::size_t kMaxFrameOnStream = 4096 + 65536;
 /// What a peer that does not read may leave with us: the frames of 16 send queues of 1024, and
 /// more. A machine with other work to do lets a peer wait while such a burst goes out.
 constexpr std::size_t kMaxUnsent = std::size_t{32} << 20;
+/// More than a round of either end needs, less than what a requester is patient for.
+constexpr std::size_t kMuchUnsent = std::size_t{256} << 10;
+/// A peer that has read nothing for so long stops no sender.
+constexpr std::chrono::seconds kPatience{1};
 
 constexpr std::string_view kWhat = "wire address";
 
@@ -160,6 +164,12 @@ class StreamChannel final : public FrameChannel {
   [[nodiscard]] int fd() const noexcept override {
     return peer_.is_open() ? peer_.get() : listener_.get();
   }
+  [[nodiscard]] short events() const noexcept override {
+    return unsent_.empty() ? POLLIN : POLLIN | POLLOUT;
+  }
+  [[nodiscard]] bool is_full() const noexcept override {
+    return unsent_.size() > kMuchUnsent && Clock::now() - moved_ < kPatience;
+  }
 
   [[nodiscard]] std::optional<std::size_t> receive(std::span<std::byte> frame) override {
     if (!peer_.is_open()) find_peer();
@@ -173,6 +183,7 @@ class StreamChannel final : public FrameChannel {
 
   [[nodiscard]] bool send(std::span<const std::byte> frame) override {
     if (!peer_.is_open() || unsent_.size() + frame.size() > kMaxUnsent) return false;
+    if (unsent_.empty()) moved_ = Clock::now();
     const std::uint32_t length = cells::be32(static_cast<std::uint32_t>(frame.size()));
     unsent_.append(std::as_bytes(std::span(&length, 1)));
     unsent_.append(frame);
@@ -255,6 +266,7 @@ class StreamChannel final : public FrameChannel {
           ::send(peer_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent <= 0) return;
       unsent_.drop(static_cast<std::size_t>(sent));
+      moved_ = Clock::now();
     }
   }
 
@@ -265,6 +277,7 @@ class StreamChannel final : public FrameChannel {
   Clock::time_point next_try_{};
   ByteQueue received_;
   ByteQueue unsent_;
+  Clock::time_point moved_{};  // when the peer read last, or unsent_ was empty
 };
 
 /// "key=value" at the front of `text`, and what stands behind its comma. Empty: another key.

@@ -7,8 +7,11 @@
 // hca-servers may be joined to each other, or one to a guest's NIC.
 //
 // Nothing here waits: a datagram that the socket does not take now is lost. On a stream it stays,
-// up to a bound, and goes when the peer has read.
+// up to a bound, and goes when the peer has read; long before, is_full() says that it is time to
+// stop.
 #pragma once
+
+#include <poll.h>
 
 #include <cstddef>
 #include <memory>
@@ -40,8 +43,13 @@ class FrameChannel {
   [[nodiscard]] static Result<std::unique_ptr<FrameChannel>> open(const WireSpec& spec);
   virtual ~FrameChannel() = default;
 
-  /// Readable when receive() may have something; -1: look again later.
+  /// -1: look again later.
   [[nodiscard]] virtual int fd() const noexcept = 0;
+  /// What poll() should wait for there before receive() is called again, which sends too what
+  /// waits.
+  [[nodiscard]] virtual short events() const noexcept { return POLLIN; }
+  /// Much waits for a peer that reads: it goes sooner than more of it would be of use.
+  [[nodiscard]] virtual bool is_full() const noexcept { return false; }
   /// The next frame's length, its bytes in `frame`; nothing when there is none now. Frames longer
   /// than `frame` are dropped.
   [[nodiscard]] virtual std::optional<std::size_t> receive(std::span<std::byte> frame) = 0;

@@ -111,8 +111,8 @@ bool HcaFunction::serve() {
   return has_more;
 }
 
-std::vector<int> HcaFunction::wire_fds() const {
-  return uplink_ ? uplink_->fds() : std::vector<int>{};
+std::vector<pollfd> HcaFunction::wire_waits() const {
+  return uplink_ ? uplink_->waits() : std::vector<pollfd>{};
 }
 
 void HcaFunction::interrupt(std::uint32_t vector) noexcept {

@@ -64,8 +64,8 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   bool serve();
   /// Stores to the BAR wait for serve(): no other message should be looked at before.
   [[nodiscard]] bool has_stores() const noexcept { return !stores_.empty(); }
-  /// Readable when something came over a channel; -1: look again later.
-  [[nodiscard]] std::vector<int> wire_fds() const;
+  /// What of its wire to wait for (poll() passes over a -1).
+  [[nodiscard]] std::vector<pollfd> wire_waits() const;
   [[nodiscard]] Census census() const { return core_->census(); }
   [[nodiscard]] Counters counters() const { return core_->counters; }
 

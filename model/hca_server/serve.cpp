@@ -16,9 +16,8 @@ constexpr int kIdleMs = 100;  // without a client: how late a stop is seen
 
 /// True when `fd` can be read. An interrupted wait is a wait that ended, and so is one that the
 /// function's wire ends.
-Result<bool> wait_for(int fd, std::vector<int> wires, int timeout_ms) {
-  wires.insert(wires.begin(), fd);
-  std::vector<pollfd> entries = entries_of(wires);
+Result<bool> wait_for(int fd, std::vector<pollfd> entries, int timeout_ms) {
+  entries.insert(entries.begin(), {.fd = fd, .events = POLLIN, .revents = 0});
   const int ready = poll(entries.data(), entries.size(), timeout_ms);
   if (ready < 0 && errno != EINTR)
     return fail(Errc::System, std::string("poll: ") + std::strerror(errno));
@@ -37,7 +36,7 @@ Result<void> serve_client(HcaFunction& function, vfio_user::Server& server,
     if (!server.is_broken()) {
       if (function.has_stores()) continue;
       PORTCULLIS_TRY_ASSIGN(const bool ready,
-                            wait_for(server.fd(), function.wire_fds(), has_more ? 0 : kTickMs));
+                            wait_for(server.fd(), function.wire_waits(), has_more ? 0 : kTickMs));
       if (!ready) continue;
     }
     PORTCULLIS_TRY_ASSIGN(const bool connected, server.serve_one());
@@ -48,12 +47,6 @@ Result<void> serve_client(HcaFunction& function, vfio_user::Server& server,
 
 }  // namespace
 
-std::vector<pollfd> entries_of(std::span<const int> fds) {
-  std::vector<pollfd> entries;
-  for (const int fd : fds) entries.push_back({.fd = fd, .events = POLLIN, .revents = 0});
-  return entries;
-}
-
 Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
                            const std::atomic<bool>& stop,
                            const std::function<void(std::string_view)>& log) {
@@ -61,7 +54,7 @@ Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
   while (!stop.load(std::memory_order_relaxed)) {
     const bool has_more = function.serve();
     PORTCULLIS_TRY_ASSIGN(const bool ready,
-                          wait_for(listener.fd(), function.wire_fds(), has_more ? 0 : kIdleMs));
+                          wait_for(listener.fd(), function.wire_waits(), has_more ? 0 : kIdleMs));
     if (!ready) continue;
     PORTCULLIS_TRY_ASSIGN(UniqueFd client, listener.accept());
     log("client connected");

@@ -21,9 +21,6 @@
 
 namespace portcullis::model {
 
-/// `fds` as entries that wait for something to read; poll() passes over a -1.
-[[nodiscard]] std::vector<pollfd> entries_of(std::span<const int> fds);
-
 /// Serves until `stop`. When a client hangs up, or we hang up on it, `log` gets a line; the next
 /// client is waited for and meets the function as the last one left it. Meanwhile a page that a
 /// client takes away under us is no end of the process (vfio_user::LostPages).

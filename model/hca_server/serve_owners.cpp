@@ -73,7 +73,7 @@ class Owners {
       const bool has_more = function_->serve();
       if (vfio_user::LostPages::take()) return {};
       const timespec nap{.tv_sec = 0, .tv_nsec = has_more ? 0 : kNapNs};
-      std::vector<pollfd> wires = entries_of(function_->wire_fds());
+      std::vector<pollfd> wires = function_->wire_waits();
       PORTCULLIS_TRY(wait_on(wires, nap));
     }
     return {};
@@ -94,9 +94,10 @@ class Owners {
   /// Whether the owner (-1: there is none, and whoever connects would be) has something to say; who
   /// else connects is told that it is not alone.
   [[nodiscard]] Result<bool> is_readable(int owner, long most_ns) {
-    std::vector<int> fds = function_->wire_fds();
-    fds.insert(fds.begin(), {owner, listener_->fd()});
-    std::vector<pollfd> entries = entries_of(fds);
+    std::vector<pollfd> entries = function_->wire_waits();
+    const pollfd theirs{.fd = owner, .events = POLLIN, .revents = 0};
+    const pollfd strangers{.fd = listener_->fd(), .events = POLLIN, .revents = 0};
+    entries.insert(entries.begin(), {theirs, strangers});
     PORTCULLIS_TRY(wait_on(entries, {.tv_sec = 0, .tv_nsec = most_ns}));
     const bool has_stranger = entries[1].revents != 0;
     if (owner < 0) return has_stranger;

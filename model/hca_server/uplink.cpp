@@ -36,10 +36,11 @@ void Uplink::inject(std::span<const FrameFaultRule> rules, std::uint64_t seed) {
   for (const FrameFaultRule& rule : rules) wire_->inject(port_, rule);
 }
 
-std::vector<int> Uplink::fds() const {
-  std::vector<int> fds;
-  for (const auto& channel : channels_) fds.push_back(channel->fd());
-  return fds;
+std::vector<pollfd> Uplink::waits() const {
+  std::vector<pollfd> entries;
+  for (const auto& channel : channels_)
+    entries.push_back({.fd = channel->fd(), .events = channel->events(), .revents = 0});
+  return entries;
 }
 
 /// Each channel in its turn, so that none keeps the others waiting.
@@ -50,14 +51,20 @@ bool Uplink::take() {
     came = false;
     for (std::size_t i = 0; i < channels_.size(); ++i) came = take_one(i) || came;
   }
+  tell_whether_full();
   return came;
+}
+
+void Uplink::tell_whether_full() {
+  wire_->set_full(
+      std::ranges::any_of(channels_, [](const auto& channel) { return channel->is_full(); }));
 }
 
 /// False: nothing came, or there is no room for it.
 bool Uplink::take_one(std::size_t from) {
   // A frame too short for a link header is none: other ports may look at its addresses.
   constexpr std::size_t kLeast = kEthernetBytes;
-  if (!wire_->has_room()) return false;
+  if (!wire_->has_frames()) return false;
   const std::span<std::byte> buffer = wire_->next_buffer();
   const auto bytes = channels_[from]->receive(buffer);
   if (!bytes) return false;
@@ -97,6 +104,7 @@ void Uplink::receive(std::span<const std::byte> frame) {
   const std::size_t here = channels_.size();
   const bool is_frame = frame.size() >= kEthernetBytes;
   send(here, is_bridge() && is_frame ? way_of(here, frame) : std::nullopt, frame);
+  tell_whether_full();
 }
 
 }  // namespace portcullis::model

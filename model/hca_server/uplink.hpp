@@ -5,8 +5,12 @@
 // several, and the wire, this is a bridge that learns: a frame goes where its address was heard
 // last, everywhere else when nobody has said it yet or a group is meant. It knows no VLANs and no
 // spanning tree: sockets that meet again elsewhere are a loop. It has no buffers, so a frame that
-// stops who sends (PAUSE) goes to everybody.
+// stops who sends (PAUSE) goes to everybody. While a socket has more than its peer takes, the wire
+// takes no requests: a port of a card sends no faster than its link, and what it were to send
+// beyond that would be lost, or come after its sender's patience.
 #pragma once
+
+#include <poll.h>
 
 #include <memory>
 #include <optional>
@@ -41,8 +45,8 @@ class Uplink final : public FrameSink {
   /// Puts what came on the wire, as far as it has room, or where else it goes. True: there may be
   /// more, and others should have their turn first.
   bool take();
-  /// Those that are readable when something may have come; -1: look again later.
-  [[nodiscard]] std::vector<int> fds() const;
+  /// What to wait for before take() is called again.
+  [[nodiscard]] std::vector<pollfd> waits() const;
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
   [[nodiscard]] bool owns(std::span<const std::byte> frame) const noexcept override;
@@ -54,6 +58,7 @@ class Uplink final : public FrameSink {
   [[nodiscard]] bool is_bridge() const noexcept { return channels_.size() > 1; }
   [[nodiscard]] std::optional<std::size_t> way_of(std::size_t from,
                                                   std::span<const std::byte> frame);
+  void tell_whether_full();
   void send(std::size_t from, std::optional<std::size_t> to, std::span<const std::byte> frame);
 
   std::shared_ptr<Wire> wire_;

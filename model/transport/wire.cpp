@@ -245,6 +245,15 @@ void Wire::release(std::uint32_t slot) {
   frames_[slot].under_way = false;
   ++frames_[slot].generation;
   free_.push_back(slot);
+  tell_of_room();
+}
+
+void Wire::set_full(bool full) {
+  is_full_ = full;
+  tell_of_room();
+}
+
+void Wire::tell_of_room() {
   if (!has_room()) return;
   for (Port& port : ports_) {
     if (std::exchange(port.waiting, false)) port.sink->room();

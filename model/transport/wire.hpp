@@ -103,8 +103,13 @@ class Wire {
   /// latency does).
   void set_pacer(PortId port, Pacer* pacer) noexcept { ports_[port].pacer = pacer; }
 
+  /// Whether the way out of this wire is full: then there is room for no request, and what answers
+  /// others goes on.
+  void set_full(bool full);
   /// True when a request may be sent now.
-  [[nodiscard]] bool has_room() const noexcept { return free_.size() > kReserve; }
+  [[nodiscard]] bool has_room() const noexcept { return !is_full_ && has_frames(); }
+  /// True when something may come in by the uplink, and be answered.
+  [[nodiscard]] bool has_frames() const noexcept { return free_.size() > kReserve; }
   /// How many requests may be sent now.
   [[nodiscard]] std::size_t room() const noexcept {
     return has_room() ? free_.size() - kReserve : 0;
@@ -169,6 +174,7 @@ class Wire {
   void hand(Port& receiver, const Frame& frame, std::span<const std::byte> bytes);
   [[nodiscard]] bool wants_copy(const Port& port, const Frame& frame,
                                 std::span<const std::byte> bytes) const noexcept;
+  void tell_of_room();
   bool copy_to_listeners(const Frame& frame, std::span<const std::byte> bytes, const Port* owner);
   void release(std::uint32_t slot);
   /// Whether the link of `port` carries such a frame.
@@ -184,6 +190,7 @@ class Wire {
   std::vector<Port> ports_;
   std::optional<PortId> uplink_;
   bool has_listeners_ = false;
+  bool is_full_ = false;
 };
 
 }  // namespace portcullis::model

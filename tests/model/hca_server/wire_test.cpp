@@ -223,6 +223,23 @@ TEST_F(WireStream, PeerThatNeverReads_LosesFramesInTheEnd) {
   EXPECT_LT(sent, kFarTooMany);
 }
 
+TEST_F(WireStream, MuchForAPeerThatReads_IsFullUntilItHasRead) {
+  const UniqueFd peer = join();
+  EXPECT_FALSE(channel_->is_full());
+  EXPECT_EQ(channel_->events(), POLLIN);
+  const Bytes frame = frame_of(9000);
+  int sent = 0;
+  for (; sent < 10'000 && !channel_->is_full(); ++sent) EXPECT_TRUE(channel_->send(frame));
+  EXPECT_LT(sent, 200);
+  EXPECT_EQ(channel_->events(), POLLIN | POLLOUT);
+  Bytes nothing(100);
+  for (int look = 0; look < 10'000 && channel_->is_full(); ++look) {
+    static_cast<void>(read_all(peer.get()));
+    EXPECT_FALSE(channel_->receive(nothing));
+  }
+  EXPECT_FALSE(channel_->is_full());
+}
+
 TEST_F(WireStream, LengthThatNoFrameHas_HungUp) {
   const UniqueFd peer = join();
   const Bytes length(4, std::byte{0xff});
@@ -450,6 +467,88 @@ TEST(SwitchedWire, SocketThatNeverEnds_LeavesTheOthersTheirTurn) {
   Uplink out(wire, shared_loop(*wire, 1), std::move(channels));
   EXPECT_TRUE(out.take());
   EXPECT_LE(endless.received, Wire::kFrames);
+}
+
+/// A socket that is as full as the test says.
+class Slow final : public FrameChannel {
+ public:
+  [[nodiscard]] int fd() const noexcept override { return -1; }
+  [[nodiscard]] bool is_full() const noexcept override { return full; }
+  [[nodiscard]] std::optional<std::size_t> receive(std::span<std::byte> frame) override {
+    const Bytes next = std::exchange(coming, {});
+    std::ranges::copy(next, frame.begin());
+    return next.empty() ? std::nullopt : std::optional(next.size());
+  }
+  [[nodiscard]] bool send(std::span<const std::byte> frame) override {
+    sent.emplace_back(frame.begin(), frame.end());
+    return true;
+  }
+  bool full = false;
+  std::vector<Bytes> sent;
+  Bytes coming;
+};
+
+/// A host whose wire ends in such a socket.
+struct SlowSide {
+  /// Whatever can be done now, without the timers.
+  void run() {
+    out.take();
+    host.run_until(host.now_ns());
+    out.take();
+  }
+
+  std::shared_ptr<Wire> wire = std::make_shared<Wire>();
+  std::shared_ptr<EventLoop> loop = shared_loop(*wire, 1);
+  Host host{wire};
+  Slow* socket = new Slow;
+  Uplink out{wire, loop, std::unique_ptr<FrameChannel>(socket)};
+};
+
+class SlowWire : public ::testing::Test {
+ protected:
+  SlowWire() {
+    const QpOptions options{.dest_mac = kPeerMac};
+    side_.host.connect(0x40, 0x41, options);
+    side_.host.connect(0x41, 0x40, options);
+  }
+  /// Before anybody looks at the socket.
+  void request_alone() {
+    side_.host.post_and_ring(0x40, {0, 0, 0, 0, 0, true});
+    side_.host.run_until(side_.host.now_ns());
+  }
+  void request() {
+    request_alone();
+    side_.run();
+  }
+
+  SlowSide side_;
+};
+
+TEST_F(SlowWire, Full_KeepsRequestsUntilThereIsRoom) {
+  side_.socket->full = true;
+  side_.run();
+  request();
+  EXPECT_TRUE(side_.socket->sent.empty());
+  side_.socket->full = false;
+  side_.run();
+  EXPECT_EQ(side_.socket->sent.size(), 1U);
+}
+
+TEST_F(SlowWire, FullByAFrame_KeepsTheNext) {
+  side_.socket->full = true;
+  request_alone();
+  request_alone();
+  EXPECT_EQ(side_.socket->sent.size(), 1U);
+}
+
+TEST_F(SlowWire, Full_LetsRequestsInAndAnswersOut) {
+  request();
+  Bytes theirs = side_.socket->sent.front();  // of QP 0x40 for 0x41, which this host has too
+  theirs[5] = std::byte{0x01};                // kHostMac, where kPeerMac stands
+  side_.socket->full = true;
+  side_.socket->coming = std::move(theirs);
+  side_.run();
+  EXPECT_EQ(side_.socket->sent.size(), 2U);
 }
 
 TEST(MacTable, OldEntry_IsNone) {
