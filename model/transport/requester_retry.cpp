@@ -99,6 +99,10 @@ void Requester::on_timer(Qp& qp) {
   send.timer_set = false;
   if (send.deadline_ns == 0) return;
   if (scheduler.now_ns() >= send.deadline_ns) {
+    // What asks for the acknowledgement may be among what waits here, and a timeout that is no
+    // loss on the way would use up retries. That a card counts none meanwhile is a hypothesis.
+    const bool waits = send.waits_for_room || send.has_room;
+    if (waits && !engine_->deps.behaviours->retx_total_ms) return start_timer(qp);
     if (send.retries < qp.retry_count) ++qp.counters->local_ack_timeout_err;
     return time_out(qp);
   }

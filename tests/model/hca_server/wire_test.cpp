@@ -270,14 +270,27 @@ TEST_F(WireStream, Connected_BothWays) {
   EXPECT_EQ(next_frame(*other), frame_of(70));
 }
 
+std::shared_ptr<Wire> fresh_wire() {
+  auto made = std::make_shared<Wire>();
+  static_cast<void>(shared_loop(*made, 1));
+  return made;
+}
+
+constexpr Mac kRightMac{0x02, 0, 0, 0, 0, 0x99};
+
+/// kRightMac and kPeerGid alone are the host's from now on: its own port would take what is for
+/// another's.
+void live_at_the_right(Host& host) {
+  host.port().mac = kRightMac;
+  host.port().roce[0].mac = kRightMac;
+  host.port().roce[0].gid = kPeerGid;
+  host.port().roce[1].valid = host.port().roce[kOnVlan].valid = false;
+  host.transport().port_changed();
+}
+
 /// Two hosts on wires of their own, joined by a socket pair of datagrams.
 class JoinedWires : public ::testing::Test {
  protected:
-  static std::shared_ptr<Wire> wire() {
-    auto made = std::make_shared<Wire>();
-    static_cast<void>(shared_loop(*made, 1));
-    return made;
-  }
   void run() {
     for (int i = 0; i < 50; ++i) {
       left_out_.take();
@@ -288,7 +301,7 @@ class JoinedWires : public ::testing::Test {
   }
 
   std::string paths_[2]{fresh_path(), fresh_path()};
-  std::shared_ptr<Wire> left_wire_ = wire(), right_wire_ = wire();
+  std::shared_ptr<Wire> left_wire_ = fresh_wire(), right_wire_ = fresh_wire();
   Host left_{left_wire_}, right_{right_wire_};
   Uplink left_out_{left_wire_, shared_loop(*left_wire_, 1),
                    open("dgram,local=" + paths_[0] + ",remote=" + paths_[1])};
@@ -309,13 +322,7 @@ TEST_F(JoinedWires, UplinkThatLosesAll_LetsNothingIn) {
 }
 
 TEST_F(JoinedWires, WriteFromOneToTheOther_ArrivesAndCompletes) {
-  constexpr Mac kRightMac{0x02, 0, 0, 0, 0, 0x99};
-  right_.port().mac = kRightMac;
-  right_.port().roce[0].mac = kRightMac;
-  right_.port().roce[0].gid = kPeerGid;
-  // Or its own port takes what is for the other's.
-  right_.port().roce[1].valid = right_.port().roce[kOnVlan].valid = false;
-  right_.transport().port_changed();
+  live_at_the_right(right_);
   const Region from = left_.map(4096);
   const Region to = right_.map(4096);
   fill_pattern(from.bytes.first(3000), 9);
@@ -328,6 +335,60 @@ TEST_F(JoinedWires, WriteFromOneToTheOther_ArrivesAndCompletes) {
   run();
   EXPECT_TRUE(std::ranges::equal(from.bytes.first(3000), to.bytes.first(3000)));
   EXPECT_EQ(left_.poll_cq().value().opcode, prm::CqeOpcode::REQ);
+}
+
+/// The same, joined by a stream that both read only when it is their turn.
+class StreamedWires : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kPairs = 1000;
+  static constexpr std::uint32_t kWrites = 16;
+  static constexpr std::uint32_t kBytes = 4096;
+
+  void SetUp() override {
+    live_at_the_right(right_);
+    right_end_.take();  // which joins the two
+    left_end_.take();
+    const Region from = left_.map(kBytes);
+    const Region to = right_.map(kBytes);
+    write_ = {std::bit_cast<std::uint64_t>(to.bytes.data()),
+              right_.make_key(to, access::kRemoteWrite),
+              left_.make_key(from, access::kLocalRead),
+              std::bit_cast<std::uint64_t>(from.bytes.data()),
+              kBytes,
+              true};
+    for (std::uint32_t i = 0; i < kPairs; ++i) {
+      left_.connect(0x40 + i, 0x40 + i, {.dest_mac = kRightMac, .dest_gid = kPeerGid});
+      right_.connect(0x40 + i, 0x40 + i, {.dest_mac = kHostMac, .dest_gid = kHostGid});
+    }
+  }
+  static void turn(Uplink& out, Host& host) {
+    out.take();
+    host.run_until(host.now_ns());
+    out.take();
+  }
+
+  std::string path_ = fresh_path();
+  std::shared_ptr<Wire> left_wire_ = fresh_wire(), right_wire_ = fresh_wire();
+  Host left_{left_wire_}, right_{right_wire_};
+  Uplink left_end_{left_wire_, shared_loop(*left_wire_, 1), open("stream,listen=" + path_)};
+  Uplink right_end_{right_wire_, shared_loop(*right_wire_, 1), open("stream,connect=" + path_)};
+  WriteRequest write_;
+};
+
+TEST_F(StreamedWires, WritesOfAThousandQueuePairs_AllComplete) {
+  for (std::uint32_t i = 0; i < kPairs; ++i) {
+    for (std::uint32_t j = 0; j < kWrites; ++j) left_.post(0x40 + i, write_);
+    left_.ring(0x40 + i);
+  }
+  std::size_t done = 0;
+  for (int look = 0; look < 20'000 && done < std::size_t{kPairs} * kWrites; ++look) {
+    turn(left_end_, left_);
+    turn(right_end_, right_);
+    done += left_.drain_cq().size();
+  }
+  EXPECT_EQ(done, std::size_t{kPairs} * kWrites);
+  EXPECT_EQ(left_end_.counters().frames_dropped, 0U);
+  EXPECT_EQ(left_.counters().retransmissions, 0U);
 }
 
 /// A host on a wire with three sockets behind it, a station at each.

@@ -52,6 +52,25 @@ TEST_P(RetryBudgetTest, SilentPeer_FailsWhenTheBudgetIsSpentAndNotBefore) {
   EXPECT_EQ(peer.take().size(), GetParam().packets);
 }
 
+/// As a QP that shares a slow wire with a thousand others.
+TEST(RetryBudget, WhileAPacketWaitsForRoom_IsNotSpent) {
+  Host host;
+  Peer peer(host);
+  host.connect(kQpn, 0x777, {.dest_mac = kPeerMac, .dest_gid = kPeerGid});
+  host.post_and_ring(kQpn, {0, 0, 0, 0, 0, true});
+  host.run_until(host.now_ns());
+  host.wire().set_full(true);
+  host.post_and_ring(kQpn, {0, 0, 0, 0, 0, true});
+  host.run_until(100 * timeout_ns(14));
+  EXPECT_EQ(host.q_counters().local_ack_timeout_err, 0U);
+  host.wire().set_full(false);
+  host.run_until(100 * timeout_ns(14));
+  EXPECT_EQ(host.state(kQpn), prm::QpState::RTS);
+  EXPECT_EQ(peer.take().size(), 2U);
+  host.run();
+  EXPECT_EQ(host.poll_cq().value_or(Cqe{}).syndrome, prm::CqeSyndrome::TRANSPORT_RETRY_EXC_ERR);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Budgets, RetryBudgetTest,
     ::testing::Values(

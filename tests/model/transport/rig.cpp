@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kLogCqSize = 12;
 constexpr std::uint32_t kLogEqSize = 8;
-constexpr std::uint32_t kLogMaxQp = 10;
+constexpr std::uint32_t kLogMaxQp = 11;
 constexpr std::uint32_t kLogMaxMsg = 30;
 constexpr std::uint32_t kVariant = 0x5a;  // of every key
 constexpr std::uint32_t kSharedReceives = 4;
