@@ -59,6 +59,7 @@ enum class CqeOpcode : std::uint8_t {
   RESP_SEND_IMM = 3,
   RESP_SEND_INV = 4,
   RESIZE_CQ = 5,
+  NO_PACKET = 6,       // about the queue, and no packet of its own
   SIGNATURE_ERR = 12,  // MLX5_CQE_SIG_ERR, which <signal.h> has as a macro
   REQ_ERR = 13,
   RESP_ERR = 14,

@@ -74,6 +74,7 @@ std::string_view name(CqeOpcode value) noexcept {
     PORTCULLIS_PRM_NAME(CqeOpcode, RESP_SEND_IMM);
     PORTCULLIS_PRM_NAME(CqeOpcode, RESP_SEND_INV);
     PORTCULLIS_PRM_NAME(CqeOpcode, RESIZE_CQ);
+    PORTCULLIS_PRM_NAME(CqeOpcode, NO_PACKET);
     PORTCULLIS_PRM_NAME(CqeOpcode, SIGNATURE_ERR);
     PORTCULLIS_PRM_NAME(CqeOpcode, REQ_ERR);
     PORTCULLIS_PRM_NAME(CqeOpcode, RESP_ERR);
@@ -115,6 +116,7 @@ std::string_view name(WqeOpcode value) noexcept {
     PORTCULLIS_PRM_NAME(WqeOpcode, LOCAL_INVAL);
     PORTCULLIS_PRM_NAME(WqeOpcode, SET_PSV);
     PORTCULLIS_PRM_NAME(WqeOpcode, UMR);
+    PORTCULLIS_PRM_NAME(WqeOpcode, TAG_MATCHING);
   }
   return "UNKNOWN";
 }

@@ -40,6 +40,7 @@
 #include "prm/shared_receive_commands.hpp"
 #include "prm/steering_commands.hpp"
 #include "prm/steering_entries.hpp"
+#include "prm/tag_matching.hpp"
 #include "prm/user_context_commands.hpp"
 #include "prm/vport_commands.hpp"
 #include "prm/wqe.hpp"
@@ -256,6 +257,13 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<mfrl_reg>, layout_info<mcam_reg>,
     // mad.hpp
     layout_info<ib_smp>, layout_info<ib_port_info>, layout_info<ib_node_info>,
+    // tag_matching.hpp
+    layout_info<tag_matching_topology_context>, layout_info<xrqc>, layout_info<create_xrq_in>,
+    layout_info<create_xrq_out>, layout_info<destroy_xrq_in>, layout_info<destroy_xrq_out>,
+    layout_info<query_xrq_in>, layout_info<query_xrq_out>, layout_info<arm_xrq_in>,
+    layout_info<arm_xrq_out>, layout_info<arm_rq_in>, layout_info<arm_rq_out>,
+    layout_info<mlx5_wqe_tm_seg>, layout_info<mlx5_tm_cqe>, layout_info<ibv_tmh>,
+    layout_info<ibv_rvh>,
 };
 // clang-format on
 

@@ -114,6 +114,7 @@ enum class WqeOpcode : std::uint8_t {
   LOCAL_INVAL = 0x1b,
   SET_PSV = 0x20,
   UMR = 0x25,
+  TAG_MATCHING = 0x28,
 };
 [[nodiscard]] std::string_view name(WqeOpcode opcode) noexcept;
 

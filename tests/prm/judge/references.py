@@ -17,7 +17,7 @@ import sys
 INCLUDED = ["mlx5_ifc.h"]
 CUT = ["device.h", "qp.h", "cq.h", "driver.h", "eq.h", "doorbell.h", "vport.h",
        "ib_smi.h"]
-VERBS = ["mlx5dv.h", "verbs.h"]
+VERBS = ["mlx5dv.h", "verbs.h", "tm_types.h"]
 FOLDERS = {"ib_smi.h": "../../rdma"}  # seen from KERNEL_DIR, include/linux/mlx5
 
 # Layouts that are C structs: layout -> [(header, struct)]. All others are mlx5_ifc_NAME_bits.
@@ -48,6 +48,10 @@ STRUCTS = {
     "mlx5_bsf": [("qp.h", "mlx5_bsf")],
     "mlx5_seg_set_psv": [("qp.h", "mlx5_seg_set_psv")],
     "mlx5_sig_err_cqe": [("device.h", "mlx5_sig_err_cqe")],
+    "mlx5_wqe_tm_seg": [("mlx5dv.h", "mlx5_wqe_tm_seg")],
+    "mlx5_tm_cqe": [("mlx5dv.h", "mlx5_tm_cqe")],
+    "ibv_tmh": [("tm_types.h", "ibv_tmh")],
+    "ibv_rvh": [("tm_types.h", "ibv_rvh")],
     "ib_smp": [("ib_smi.h", "ib_smp")],
     "ib_port_info": [("ib_smi.h", "ib_port_info")],
     "ib_node_info": [("ib_smi.h", "ib_node_info")],
