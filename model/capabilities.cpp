@@ -22,6 +22,7 @@
 #include "model/steering/icm_addresses.hpp"
 #include "model/steering/receive_targets.hpp"
 #include "model/steering/sw_icm.hpp"
+#include "model/tag_matching/tag_list.hpp"
 #include "prm/atomic_cap.hpp"
 #include "prm/steering_commands.hpp"
 
@@ -60,6 +61,16 @@ void offer_interface(bool virtual_function, prm::Buffer<prm::cmd_hca_cap>& c) {
   c.set<"disable_local_lb_uc", 1>().set<"disable_local_lb_mc", 1>();
   c.set<"qos", 1>();
   if (!virtual_function) c.set<"vport_group_manager", 1>().set<"ets", 1>();
+}
+
+/// Of InfiniBand ports alone: ibv_devinfo -v says "tag matching not supported" of Ethernet ports of
+/// the same card (a ConnectX-6), and there the command QP of libmlx5 gets no address vector that
+/// Linux takes (create_cmd_qp of rdma-core's mlx5/verbs.c, mlx5_set_path of mlx5_ib/qp.c). Of DC
+/// there is nothing to match.
+void offer_tag_matching(prm::Buffer<prm::cmd_hca_cap>& c) {
+  c.set<"tag_matching", 1>().set<"rndv_offload_rc", 1>();
+  c.put<"log_tag_matching_list_sz">(TagList::kLogMaxSize);
+  c.put<"log_max_xrq">(SharedReceives::kLogMaxSrq);
 }
 
 /// What loads the card's firmware again, by way of a fast teardown: a physical function's.
@@ -130,6 +141,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   } else {
     // The tables' sizes are codes, 0 the smallest: 8 GIDs and 128 P_Keys (model/port_limits.hpp).
     c.put<"port_type">(prm::PortType::IB).set<"ib_virt", 1>();
+    offer_tag_matching(c);
   }
   return c;
 }

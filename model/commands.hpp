@@ -25,6 +25,7 @@
 #include "prm/receive_commands.hpp"
 #include "prm/shared_receive_commands.hpp"
 #include "prm/steering_commands.hpp"
+#include "prm/tag_matching.hpp"
 #include "prm/user_context_commands.hpp"
 #include "prm/vport_commands.hpp"
 
@@ -189,6 +190,11 @@ PORTCULLIS_MODEL_COMMAND(create_rmp);
 PORTCULLIS_MODEL_COMMAND(modify_rmp);
 PORTCULLIS_MODEL_COMMAND(destroy_rmp);
 PORTCULLIS_MODEL_COMMAND(query_rmp);
+PORTCULLIS_MODEL_COMMAND(create_xrq);
+PORTCULLIS_MODEL_COMMAND(destroy_xrq);
+PORTCULLIS_MODEL_COMMAND(query_xrq);
+PORTCULLIS_MODEL_COMMAND(arm_xrq);
+PORTCULLIS_MODEL_COMMAND(arm_rq);
 PORTCULLIS_MODEL_COMMAND(attach_to_mcg);
 PORTCULLIS_MODEL_COMMAND(detach_from_mcg);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Commands on what more than one queue pair receives by: XRC domains, XRC SRQs, receive memory
-// pools, multicast groups.
+// pools, XRQs, multicast groups.
 #include <algorithm>
 
 #include "model/commands.hpp"
@@ -36,7 +36,7 @@ Verdict destroy(Core& core, Kind kind, std::uint32_t number) {
   const Verdict verdict = core.shared_receives.destroy(kind, number, uses);
   if (!verdict.ok()) return verdict;
   core.pd_references.drop(uses.pd);
-  if (kind == Kind::XrcSrq) core.cq_references.drop(uses.cqn);
+  if (kind != Kind::Rmp) core.cq_references.drop(uses.cqn);
   return {};
 }
 
@@ -121,6 +121,45 @@ Verdict destroy_rmp(Core& core, const Request<prm::destroy_rmp_in, prm::destroy_
 Verdict query_rmp(Core& core, const Request<prm::query_rmp_in, prm::query_rmp_out>& request) {
   return core.shared_receives.query(request.in.get<"rmpn">(),
                                     prm::View<prm::rmpc>::at(request.out.bytes<"rmp_context">()));
+}
+
+Verdict create_xrq(Core& core, const Request<prm::create_xrq_in, prm::create_xrq_out>& request) {
+  const auto context = prm::ConstView<prm::xrqc>::at(request.in.bytes<"xrq_context">());
+  const std::uint32_t pd = context.get<"wq.pd">();
+  const std::uint32_t cqn = context.get<"cqn">();
+  if (core.capabilities.in_force().get<"log_max_xrq">() == 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  if (!core.cqs.exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  std::uint32_t number = 0;
+  const Verdict verdict = core.shared_receives.create(context, request.in_tail, number);
+  if (!verdict.ok()) return verdict;
+  core.pd_references.add(pd);
+  core.cq_references.add(cqn);
+  static_cast<void>(request.out.try_set<"xrqn">(number));
+  return {};
+}
+
+Verdict destroy_xrq(Core& core, const Request<prm::destroy_xrq_in, prm::destroy_xrq_out>& request) {
+  return destroy(core, Kind::Xrq, request.in.get<"xrqn">());
+}
+
+Verdict query_xrq(Core& core, const Request<prm::query_xrq_in, prm::query_xrq_out>& request) {
+  return core.shared_receives.query(request.in.get<"xrqn">(),
+                                    prm::View<prm::xrqc>::at(request.out.bytes<"xrq_context">()));
+}
+
+Verdict arm_xrq(Core& core, const Request<prm::arm_xrq_in, prm::arm_xrq_out>& request) {
+  return core.shared_receives.arm(Kind::Xrq, request.in.get<"xrqn">(), request.in.get<"lwm">());
+}
+
+/// What Linux arms an XRQ by. Of op_mod 1, a shared receive queue of interface version 0, there are
+/// none here.
+Verdict arm_rq(Core& core, const Request<prm::arm_rq_in, prm::arm_rq_out>& request) {
+  if (request.in.get<"op_mod">() != prm::kArmRqXrq)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadOpMod);
+  return core.shared_receives.arm(Kind::Xrq, request.in.get<"srq_number">(),
+                                  request.in.get<"lwm">());
 }
 
 Verdict attach_to_mcg(Core& core,

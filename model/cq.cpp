@@ -44,6 +44,11 @@ void put_ethernet(const prm::Buffer<prm::mlx5_ethernet_cqe>& from,
   for (std::size_t i = 0; i < prm::mlx5_cqe64::bytes; ++i) entry.all()[i] |= from.all()[i];
 }
 
+void put_tags(const TagReport& from, prm::Buffer<prm::mlx5_cqe64>& entry) {
+  entry.put<"app">(prm::kCqeAppTagMatching).put<"app_op">(from.op).put<"app_info">(from.index);
+  std::ranges::copy(from.head, entry.all().begin());
+}
+
 prm::Buffer<prm::mlx5_cqe64> encode(const Completion& c, bool owner, std::uint64_t now_ns) {
   prm::Buffer<prm::mlx5_cqe64> entry;
   entry.put<"srqn_uidx">(c.user_index)
@@ -59,6 +64,7 @@ prm::Buffer<prm::mlx5_cqe64> encode(const Completion& c, bool owner, std::uint64
     if (c.tag) entry.put<"l4_hdr_type_etc">(prm::kCqeHasVlan).put<"vlan_info">(*c.tag);
   }
   if (c.ethernet != nullptr) put_ethernet(*c.ethernet, entry);
+  if (c.tags != nullptr) put_tags(*c.tags, entry);
   return entry;
 }
 
@@ -249,7 +255,9 @@ bool CqTable::complete(std::uint32_t cqn, const Completion& completion, std::uin
   if (!has_room(cq)) return write_gathered(cqn, cq) && fail(cqn, cq, kOverrun);
   if (cq.period_from_cqe && cq.producer == cq.told && (!cq.gathered || cq.gathered->size() == 0))
     cq.period_start_ns = scheduler_->now_ns();
-  if (cq.gathered != nullptr && CqeSession::gathers(completion.opcode))
+  // A mini entry has no room for a tag.
+  if (cq.gathered != nullptr && completion.tags == nullptr &&
+      CqeSession::gathers(completion.opcode))
     return gather(cqn, cq, completion, now_ns);
   if (!write_gathered(cqn, cq)) return false;
   if (!write(cq, completion, now_ns)) return fail(cqn, cq, kAccessViolation);

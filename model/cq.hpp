@@ -23,6 +23,7 @@
 #include "model/id_table.hpp"
 #include "model/queue_pages.hpp"
 #include "model/scheduler.hpp"
+#include "model/tag_matching/tag_report.hpp"
 #include "model/verdict.hpp"
 #include "prm/cqe.hpp"
 #include "prm/ethernet_wqe.hpp"
@@ -50,6 +51,7 @@ struct Completion {
   /// Of an Ethernet frame: what it says beside the above; null for others.
   const prm::Buffer<prm::mlx5_ethernet_cqe>* ethernet = nullptr;
   const SignatureFault* fault = nullptr;  // of SIGNATURE_ERR
+  const TagReport* tags = nullptr;        // null: it says nothing of tag matching
 };
 
 class CqTable {

@@ -275,6 +275,11 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(MODIFY_RMP, Initialised, modify_rmp, kPlain),
     PORTCULLIS_MODEL_ENTRY(DESTROY_RMP, Initialised, destroy_rmp, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_RMP, Initialised, query_rmp, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_XRQ, Initialised, create_xrq, kHasList),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_XRQ, Initialised, destroy_xrq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_XRQ, Initialised, query_xrq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(ARM_XRQ, Initialised, arm_xrq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(ARM_RQ, Initialised, arm_rq, kHasOpMod),
     PORTCULLIS_MODEL_ENTRY(ATTACH_TO_MCG, Initialised, attach_to_mcg, kPlain),
     PORTCULLIS_MODEL_ENTRY(DETACH_FROM_MCG, Initialised, detach_from_mcg, kPlain),
 };

@@ -40,6 +40,14 @@ bool asks_for_more(prm::ConstView<prm::rmpc> c) {
          c.get<"wq.wq_type">() > prm::number(prm::WqType::CYCLIC) ||
          c.get<"wq.shampo_enable">() != 0;
 }
+bool asks_for_more(prm::ConstView<prm::xrqc> c) {
+  return c.get<"rlkey">() != 0 || c.get<"wq.wq_signature">() != 0 ||
+         c.get<"wq.wq_type">() > prm::number(prm::WqType::CYCLIC) ||
+         c.get<"wq.shampo_enable">() != 0 ||
+         c.get<"topology">() > prm::number(prm::XrqTopology::TAG_MATCHING) ||
+         c.get<"offload">() > prm::kXrqOffloadRndv ||
+         c.get<"tag_matching_topology_context.log_matching_list_sz">() > TagList::kLogMaxSize;
+}
 
 std::vector<std::byte> copy_of(std::span<const std::byte> context) {
   return {context.begin(), context.end()};
@@ -92,6 +100,25 @@ Verdict SharedReceives::create(prm::ConstView<prm::rmpc> context, std::span<cons
   return add(RingShape::of(context, kMinLogStride), pas, std::move(queue), number);
 }
 
+Verdict SharedReceives::create(prm::ConstView<prm::xrqc> context, std::span<const std::byte> pas,
+                               std::uint32_t& number) {
+  if (asks_for_more(context)) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  if (context.get<"state">() != prm::number(prm::XrqState::GOOD))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kState);
+  Queue queue{.kind = Kind::Xrq,
+              .is_cyclic = context.get<"wq.wq_type">() == prm::number(prm::WqType::CYCLIC),
+              .uses = {.pd = context.get<"wq.pd">(),
+                       .cqn = context.get<"cqn">(),
+                       .user_index = context.get<"user_index">(),
+                       .offloads_rendezvous = context.get<"offload">() == prm::kXrqOffloadRndv},
+              .limit = context.get<"wq.lwm">(),
+              .context = copy_of(context.all())};
+  if (context.get<"topology">() == prm::number(prm::XrqTopology::TAG_MATCHING))
+    queue.tags = std::make_unique<TagList>(
+        context.get<"tag_matching_topology_context.log_matching_list_sz">());
+  return add(RingShape::of(context, kMinLogStride), pas, std::move(queue), number);
+}
+
 const SharedReceives::Queue* SharedReceives::find(Kind kind, std::uint32_t number) const noexcept {
   const auto found = queues_.find(number);
   return found == queues_.end() || found->second.kind != kind ? nullptr : &found->second;
@@ -132,6 +159,19 @@ Verdict SharedReceives::query(std::uint32_t number, prm::View<prm::rmpc> context
   if (queue == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQueue);
   std::ranges::copy(queue->context, context.all().begin());
   static_cast<void>(context.try_set<"wq.lwm">(queue->limit));
+  return {};
+}
+
+Verdict SharedReceives::query(std::uint32_t number, prm::View<prm::xrqc> context) const {
+  const Queue* const queue = find(Kind::Xrq, number);
+  if (queue == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQueue);
+  std::ranges::copy(queue->context, context.all().begin());
+  static_cast<void>(context.try_set<"wq.lwm">(queue->limit));
+  if (queue->tags == nullptr) return {};
+  const TagList& tags = *queue->tags;
+  context.put<"tag_matching_topology_context.append_next_index">(tags.next_index());
+  context.put<"tag_matching_topology_context.sw_phase_cnt">(tags.sw_phase());
+  context.put<"tag_matching_topology_context.hw_phase_cnt">(tags.hw_phase());
   return {};
 }
 

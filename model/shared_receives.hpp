@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What more than one queue pair receives by: shared receive queues, made as an XRC SRQ or as a
-// receive memory pool (RMP), and the XRC domains that the former belong to. The WQEs are a linked
+// What more than one queue pair receives by: shared receive queues, made as an XRC SRQ, as a
+// receive memory pool (RMP) or as an XRQ, which may match tags (model/tag_matching/tag_list.hpp),
+// and the XRC domains that the first belong to. The WQEs are a linked
 // list that the driver ends and begins (mlx5_ib_post_srq_recv and mlx5_ib_free_srq_wqe of
 // mlx5_ib/srq.c): the first one taken is WQE 0, each names its successor, and the doorbell record
 // counts how many were posted. A pool may be a ring instead, whose WQEs begin with the same segment
@@ -11,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -21,10 +23,12 @@
 #include "model/id_table.hpp"
 #include "model/receive_ring.hpp"
 #include "model/references.hpp"
+#include "model/tag_matching/tag_list.hpp"
 #include "model/transport/receive_queue.hpp"
 #include "model/umem.hpp"
 #include "model/verdict.hpp"
 #include "prm/shared_receive_commands.hpp"
+#include "prm/tag_matching.hpp"
 #include "prm/view.hpp"
 
 namespace portcullis::model {
@@ -36,7 +40,7 @@ class SharedReceives {
  public:
   static constexpr std::uint32_t kLogMaxXrcd = 10;
   static constexpr std::uint32_t kLogMaxSrq = 16;
-  enum class Kind : std::uint8_t { XrcSrq, Rmp };
+  enum class Kind : std::uint8_t { XrcSrq, Rmp, Xrq };
 
   /// A receive that was taken from a queue.
   struct Taken {
@@ -46,9 +50,10 @@ class SharedReceives {
   /// What the objects around a queue are, for who counts references.
   struct Uses {
     std::uint32_t pd = 0;
-    std::uint32_t cqn = 0;   // of an XRC SRQ
-    std::uint32_t xrcd = 0;  // the same
+    std::uint32_t cqn = 0;   // of an XRC SRQ and an XRQ
+    std::uint32_t xrcd = 0;  // of an XRC SRQ
     std::uint32_t user_index = 0;
+    bool offloads_rendezvous = false;  // of an XRQ
   };
 
   SharedReceives(Dma& dma, EqTable& eqs, UmemTable& umems) noexcept
@@ -60,11 +65,14 @@ class SharedReceives {
                  std::uint32_t& number);
   Verdict create(prm::ConstView<prm::rmpc> context, std::span<const std::byte> pas,
                  std::uint32_t& number);
+  Verdict create(prm::ConstView<prm::xrqc> context, std::span<const std::byte> pas,
+                 std::uint32_t& number);
   Verdict destroy(Kind kind, std::uint32_t number, Uses& uses);
   /// The event of the limit comes once, when fewer receives than `limit` are left. 0: never.
   Verdict arm(Kind kind, std::uint32_t number, std::uint32_t limit);
   Verdict query(std::uint32_t number, prm::View<prm::xrc_srqc> context) const;
   Verdict query(std::uint32_t number, prm::View<prm::rmpc> context) const;
+  Verdict query(std::uint32_t number, prm::View<prm::xrqc> context) const;
 
   /// A queue pair receives by it from now on, or no longer.
   void hold(std::uint32_t number) { references_.add(number); }
@@ -79,6 +87,15 @@ class SharedReceives {
                                            std::uint32_t xrcd) const noexcept {
     const Queue* const queue = find(Kind::XrcSrq, number);
     return queue != nullptr && queue->uses.xrcd == xrcd ? &queue->uses : nullptr;
+  }
+  /// The XRQ `number`; null: there is none.
+  [[nodiscard]] const Uses* find_xrq(std::uint32_t number) const noexcept {
+    const Queue* const queue = find(Kind::Xrq, number);
+    return queue != nullptr ? &queue->uses : nullptr;
+  }
+  /// What it matches by, as long as it is there; null: it does not.
+  [[nodiscard]] TagList* tags(std::uint32_t number) noexcept {
+    return queues_.at(number).tags.get();
   }
   /// Takes the oldest receive that is posted, for good.
   [[nodiscard]] ReceiveFault take(std::uint32_t number, Taken& taken);
@@ -98,6 +115,7 @@ class SharedReceives {
     std::uint16_t taken = 0;              // so many in all
     std::uint32_t limit = 0;              // 0: not armed
     std::vector<std::byte> context = {};  // as it was created
+    std::unique_ptr<TagList> tags = {};   // null: it matches none
   };
   Verdict add(const RingShape& shape, std::span<const std::byte> pas, Queue queue,
               std::uint32_t& number);
@@ -110,7 +128,7 @@ class SharedReceives {
   Domains domains_{kLogMaxXrcd};
   std::unordered_map<std::uint32_t, Queue> queues_;
   References references_;
-  // mlx5_ib finds both kinds in one table (srq_table of mlx5_ib/srq_cmd.c).
+  // mlx5_ib finds all kinds in one table (srq_table of mlx5_ib/srq_cmd.c).
   IdAllocator ids_{1, 1U << kLogMaxSrq};
 };
 

@@ -18,6 +18,7 @@
 #include "prm/receive_commands.hpp"
 #include "prm/shared_receive_commands.hpp"
 #include "prm/steering_commands.hpp"
+#include "prm/tag_matching.hpp"
 #include "prm/user_context_commands.hpp"
 #include "prm/view.hpp"
 
@@ -238,6 +239,19 @@ constexpr std::array kNamings{
     Naming{Opcode::QUERY_RMP, Act::Uses, Kind::SharedReceive, at<prm::query_rmp_in, "rmpn">()},
     Naming{Opcode::DESTROY_RMP, Act::Destroys, Kind::SharedReceive,
            at<prm::destroy_rmp_in, "rmpn">()},
+    Naming{Opcode::CREATE_XRQ, Act::Uses, Kind::Pd, at<prm::create_xrq_in, "xrq_context.wq.pd">()},
+    Naming{Opcode::CREATE_XRQ, Act::Uses, Kind::Cq, at<prm::create_xrq_in, "xrq_context.cqn">()},
+    Naming{Opcode::CREATE_XRQ, Act::Uses, Kind::Umem,
+           at<prm::create_xrq_in, "xrq_context.wq.wq_umem_id">()},
+    Naming{Opcode::CREATE_XRQ, Act::Uses, Kind::Umem,
+           at<prm::create_xrq_in, "xrq_context.wq.dbr_umem_id">()},
+    Naming{Opcode::CREATE_XRQ, Act::Creates, Kind::SharedReceive,
+           at<prm::create_xrq_out, "xrqn">()},
+    Naming{Opcode::QUERY_XRQ, Act::Uses, Kind::SharedReceive, at<prm::query_xrq_in, "xrqn">()},
+    Naming{Opcode::ARM_XRQ, Act::Uses, Kind::SharedReceive, at<prm::arm_xrq_in, "xrqn">()},
+    Naming{Opcode::ARM_RQ, Act::Uses, Kind::SharedReceive, at<prm::arm_rq_in, "srq_number">()},
+    Naming{Opcode::DESTROY_XRQ, Act::Destroys, Kind::SharedReceive,
+           at<prm::destroy_xrq_in, "xrqn">()},
     Naming{Opcode::ATTACH_TO_MCG, Act::Uses, Kind::Qp, at<prm::attach_to_mcg_in, "qpn">()},
     Naming{Opcode::DETACH_FROM_MCG, Act::Uses, Kind::Qp, at<prm::detach_from_mcg_in, "qpn">()},
 };

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "model/cq.hpp"
 #include "model/dma.hpp"
 #include "model/mkey.hpp"
+#include "model/tag_matching/tagged_qp.hpp"
 #include "model/transport/opcode.hpp"
 #include "model/transport/receive_queue.hpp"
 
@@ -57,6 +59,7 @@ struct Work {
   Completion completion;
   ReceiveOwner owner;                        // of that receive
   std::optional<std::uint32_t> invalidates;  // a key, before that
+  std::unique_ptr<TaggedWork> tagged;        // of a completion that says something of tags
   bool answers = false;
   std::uint8_t code = 0;  // AETH
   std::uint32_t psn = 0;

@@ -14,6 +14,7 @@
 #include "model/q_counters.hpp"
 #include "model/receive_ring.hpp"
 #include "model/scheduler.hpp"
+#include "model/tag_matching/tagged_qp.hpp"
 #include "model/transport/frame.hpp"
 #include "model/transport/lane.hpp"
 #include "model/transport/receive_queue.hpp"
@@ -43,7 +44,7 @@ struct Message {
   std::uint16_t wqe_blocks = 0;
   prm::WqeOpcode opcode{};
   bool signaled = false;
-  bool is_umr = false;           // carried out when it is the oldest
+  bool is_umr = false;           // or SET_PSV, TAG_MATCHING: carried out when it is the oldest
   bool has_changed_key = false;  // of a UMR that only waits for DMA under the old one
   std::uint32_t umr_key = 0;
   bool fetches = false;    // READ or atomic: only its responses acknowledge it
@@ -197,10 +198,12 @@ struct alignas(kCacheLineBytes) Qp {
   alignas(kCacheLineBytes) Path path;
 
   ReceiveRing rq;
-  std::uint32_t shared_receives = 0;  // in place of it, a number of SharedReceives; 0: none
-  std::uint32_t q_key = 0;            // of UD, from the transitions
-  std::uint32_t wire_qpn = 0;         // the number by which peers know it, of UD
-  std::uint32_t xrcd = 0;             // of XRC
+  std::uint32_t shared_receives = 0;     // in place of it, a number of SharedReceives; 0: none
+  std::uint32_t receive_user_index = 0;  // of an XRQ its own
+  std::unique_ptr<TaggedQp> tagged;      // null: messages are not matched
+  std::uint32_t q_key = 0;               // of UD, from the transitions
+  std::uint32_t wire_qpn = 0;            // the number by which peers know it, of UD
+  std::uint32_t xrcd = 0;                // of XRC
   std::uint32_t uar = 0;
   Iova doorbell_record = 0;
   std::uint32_t doorbell_slot = 0;  // where Doorbells keeps it
@@ -210,7 +213,7 @@ struct alignas(kCacheLineBytes) Qp {
   [[nodiscard]] bool is_xrc() const noexcept { return service == prm::QpServiceType::XRC; }
   /// Who hears of a receive that is consumed now.
   [[nodiscard]] ReceiveOwner receive_owner() const noexcept {
-    return is_xrc() ? receive.xrc_owner : ReceiveOwner{cqn_rcv, user_index};
+    return is_xrc() ? receive.xrc_owner : ReceiveOwner{cqn_rcv, receive_user_index};
   }
   [[nodiscard]] bool is_datagram() const noexcept { return service == prm::QpServiceType::UD; }
   /// QP 0 or 1 of the port, whatever number commands have for it.

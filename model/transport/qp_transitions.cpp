@@ -287,7 +287,7 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   qp->service = service;
   qp->transport = transport_of(service);
   if (qp->is_xrc()) qp->xrcd = context.get<"xrcd">();
-  qp->user_index = context.get<"user_index">();
+  qp->user_index = qp->receive_user_index = context.get<"user_index">();
   qp->doorbell_record = record;
   qp->is_underlay = is_underlay(context);
   qp->has_sq = context.get<"no_sq">() == 0 && !qp->is_underlay;
@@ -349,6 +349,7 @@ void clear_connection(Qp& qp) {
   qp.state = QpState::RST;
   qp.rre = qp.rwe = qp.rae = false;
   qp.receive = ReceiveState{};
+  if (qp.tagged != nullptr) qp.tagged->reset();
   detach_lane(qp);
   SendState fresh;
   fresh.messages = std::move(qp.send.messages);

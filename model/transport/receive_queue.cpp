@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/transport/engine.hpp"
+#include "model/transport/tag_completions.hpp"
 #include "model/transport/wqe_error.hpp"
 #include "prm/doorbell.hpp"
 
@@ -87,6 +88,7 @@ void flush_receives(const Engine& engine, Qp& qp) {
   if (qp.is_xrc() && qp.has_sq) return;  // it receives nothing
   if (qp.shared_receives != 0 || qp.is_xrc()) {
     fail_receive(engine, qp, wqe_error::kFlush);
+    if (qp.tagged != nullptr) cancel_message(engine, qp);
     // IB_EVENT_QP_LAST_WQE_REACHED: this QP takes no more, whatever is left for the others.
     return engine.raise(prm::EventType::SRQ_LAST_WQE, qp);
   }

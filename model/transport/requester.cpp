@@ -73,14 +73,16 @@ prm::ConstView<prm::mlx5_wqe_av> address_of(const SendWqe& wqe) noexcept {
 }
 
 /// Nothing of it leaves, and it has its turn when it is the oldest.
-bool changes_keys(prm::WqeOpcode opcode) noexcept {
-  return opcode == prm::WqeOpcode::UMR || opcode == prm::WqeOpcode::SET_PSV;
+bool stays_here(prm::WqeOpcode opcode) noexcept {
+  return opcode == prm::WqeOpcode::UMR || opcode == prm::WqeOpcode::SET_PSV ||
+         opcode == prm::WqeOpcode::TAG_MATCHING;
 }
 
 /// Whether the service of `qp` has such an operation: what nobody answers fetches nothing, and has
 /// no SEND that invalidates (ib_pack.h has opcodes for that of RC alone).
 bool is_carried(const Qp& qp, prm::WqeOpcode opcode) noexcept {
-  if (changes_keys(opcode) || opcode == prm::WqeOpcode::NOP) return true;
+  if (opcode == prm::WqeOpcode::TAG_MATCHING) return qp.tagged != nullptr;
+  if (stays_here(opcode) || opcode == prm::WqeOpcode::NOP) return true;
   if (qp.is_datagram()) return opcode == prm::WqeOpcode::SEND || opcode == prm::WqeOpcode::SEND_IMM;
   const bool is_acknowledged = is_fetch(opcode) || opcode == prm::WqeOpcode::SEND_INVAL;
   return !qp.reg_umr && (qp.is_reliable() || !is_acknowledged);
@@ -209,8 +211,7 @@ bool Requester::fetch(Qp& qp) {
   // More messages than blocks: a producer index that runs ahead of the completions.
   if (send.newest - send.oldest == send.messages.size()) return false;
 
-  const WqeFault fault =
-      read_send_wqe(*engine_->deps.dma, qp.sq, qp.qpn, send.fetched, available, wqe_);
+  const WqeFault fault = read_wqe(qp, send.fetched, available);
   if (fault == WqeFault::Unreadable) {
     send.fetched = send.producer;
     engine_->raise(prm::EventType::WQ_CATAS_ERROR, qp);
@@ -223,7 +224,7 @@ bool Requester::fetch(Qp& qp) {
   message.wqe_blocks = static_cast<std::uint16_t>(wqe_.blocks);
   message.opcode = wqe_.opcode;
   message.signaled = (wqe_.fm_ce_se & prm::kCtrlCqUpdate) != 0;
-  message.is_umr = changes_keys(wqe_.opcode);
+  message.is_umr = stays_here(wqe_.opcode);
   const bool is_local = message.is_umr || wqe_.opcode == prm::WqeOpcode::NOP;
   if (fault != WqeFault::None || !is_carried(qp, wqe_.opcode)) {
     message.in_error = true;
@@ -247,12 +248,18 @@ bool Requester::fetch(Qp& qp) {
   return true;
 }
 
+WqeFault Requester::read_wqe(const Qp& qp, std::uint16_t index, std::uint16_t available) {
+  if (!qp.sq.is_of_device)
+    return read_send_wqe(*engine_->deps.dma, qp.sq, qp.qpn, index, available, wqe_);
+  qp.tagged->write_wqe(index, wqe_);
+  return WqeFault::None;
+}
+
 /// The WQE of `message` is in wqe_ and still says what it said when it was fetched.
 bool Requester::load(Qp& qp, const Message& message) {
   if (loaded_ == &message) return true;
   loaded_ = nullptr;
-  const WqeFault fault =
-      read_send_wqe(*engine_->deps.dma, qp.sq, qp.qpn, message.wqe_index, message.wqe_blocks, wqe_);
+  const WqeFault fault = read_wqe(qp, message.wqe_index, message.wqe_blocks);
   if (fault != WqeFault::None || wqe_.opcode != message.opcode || wqe_.length != message.length)
     return false;
   loaded_ = &message;
@@ -551,8 +558,7 @@ void Requester::flush(Qp& qp) {
   loaded_ = nullptr;
   while (send.fetched != send.producer) {
     const auto available = static_cast<std::uint16_t>(send.producer - send.fetched);
-    const WqeFault fault =
-        read_send_wqe(*engine_->deps.dma, qp.sq, qp.qpn, send.fetched, available, wqe_);
+    const WqeFault fault = read_wqe(qp, send.fetched, available);
     if (fault == WqeFault::Unreadable) {
       send.fetched = send.producer;
       return;
@@ -563,6 +569,7 @@ void Requester::flush(Qp& qp) {
 }
 
 bool Requester::complete(const Qp& qp, const Message& message) {
+  if (qp.sq.is_of_device) return complete_rendezvous(qp, message);
   Completion completion;
   completion.opcode = prm::CqeOpcode::REQ;
   completion.wqe_opcode = prm::number(message.opcode);
@@ -575,6 +582,8 @@ bool Requester::complete(const Qp& qp, const Message& message) {
 
 void Requester::complete_in_error(const Qp& qp, std::uint16_t wqe_index, prm::WqeOpcode opcode,
                                   const WqeError& error) {
+  qp.counters->count_request_error(error.syndrome);
+  if (qp.sq.is_of_device) return fail_rendezvous(qp, wqe_index);
   Completion completion;
   completion.opcode = prm::CqeOpcode::REQ_ERR;
   completion.wqe_opcode = prm::number(opcode);
@@ -583,7 +592,6 @@ void Requester::complete_in_error(const Qp& qp, std::uint16_t wqe_index, prm::Wq
   completion.wqe_counter = wqe_index;
   completion.qpn = qp.qpn;
   completion.user_index = qp.user_index;
-  qp.counters->count_request_error(error.syndrome);
   // A CQ without room has raised its own error; the QP is, or is going, to ERR already.
   static_cast<void>(
       engine_->deps.cqs->complete(qp.cqn_snd, completion, engine_->deps.scheduler->now_ns()));

@@ -48,6 +48,8 @@ class Requester {
   /// Of a service without acknowledgements, where a WQE cannot be carried out: everything posted
   /// completes with a flush error until SQERR2RTS.
   void enter_send_error(Qp& qp);
+  /// A rendezvous request has matched: the device's send queue fetches what it names.
+  void begin_rendezvous(Qp& qp, const Rendezvous& rendezvous);
   /// A key has no pending DMA any more: a UMR may have waited for it.
   void keys_idle();
   /// No timer of this QP fires any more: it goes to RST, or away.
@@ -74,6 +76,7 @@ class Requester {
   void note_sent(Qp& qp, std::uint32_t psn, std::uint32_t end_psn);
   [[nodiscard]] bool fetch(Qp& qp);
   [[nodiscard]] bool load(Qp& qp, const Message& message);
+  [[nodiscard]] WqeFault read_wqe(const Qp& qp, std::uint16_t index, std::uint16_t available);
   [[nodiscard]] bool address(Qp& qp) const;
   [[nodiscard]] bool gather(Qp& qp, std::uint64_t offset, std::span<std::byte> out);
   [[nodiscard]] bool wants_ack(Qp& qp, const Message& message, bool last);
@@ -90,6 +93,10 @@ class Requester {
   Step fail_umr(Qp& qp, Message& message, const WqeError& error);
   [[nodiscard]] const WqeError* change_key(Qp& qp);
   [[nodiscard]] const WqeError* set_psv(const Qp& qp);
+  [[nodiscard]] const WqeError* carry_out(Qp& qp, const Message& message);
+  [[nodiscard]] const WqeError* change_tags(const Qp& qp, const Message& message);
+  [[nodiscard]] bool complete_rendezvous(const Qp& qp, const Message& message);
+  void fail_rendezvous(const Qp& qp, std::uint16_t index) const;
   [[nodiscard]] const WqeError* read_translations(Qp& qp, bool is_inline, std::span<std::byte> out);
 
   void handle_acknowledge(Qp& qp, const Packet& packet);

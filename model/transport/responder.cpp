@@ -126,9 +126,8 @@ Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
   if (!qp.rwe) return Refusal::InvalidRequest;
   // check_resource: an immediate takes a receive, whose memory it leaves alone.
   if (packet.info().has_immediate) {
-    const ReceiveFault fault = read_receive_wqe(*engine_, qp);
-    if (fault == ReceiveFault::Empty) return Refusal::NotReady;
-    if (fault == ReceiveFault::Unreadable) return Refusal::Protection;
+    const Refusal refusal = take_receive(qp);
+    if (refusal != Refusal::None) return refusal;
   }
   if (packet.info().has_reth) {
     if (packet.dma_length > kMaxDmaLength) return Refusal::InvalidRequest;
@@ -175,6 +174,12 @@ bool Responder::is_cached(const ReceiveState& receive, std::uint32_t bytes) cons
          receive.va % kPageBytes + bytes <= kPageBytes;
 }
 
+Refusal Responder::take_receive(Qp& qp) const {
+  const ReceiveFault fault = read_receive_wqe(*engine_, qp);
+  if (fault == ReceiveFault::Empty) return Refusal::NotReady;
+  return fault == ReceiveFault::Unreadable ? Refusal::Protection : Refusal::None;
+}
+
 Refusal Responder::admit_send(Qp& qp, const Packet& packet) {
   const std::size_t bytes = packet.payload.size();
   const bool length_is_right = packet.info().end
@@ -183,15 +188,17 @@ Refusal Responder::admit_send(Qp& qp, const Packet& packet) {
   if (!length_is_right) return Refusal::InvalidRequest;
   if (packet.info().start) {
     qp.receive.received = 0;
-    const ReceiveFault fault = read_receive_wqe(*engine_, qp);
-    if (fault == ReceiveFault::Empty) return Refusal::NotReady;
-    if (fault == ReceiveFault::Unreadable) return Refusal::Protection;
+    const Refusal refusal = qp.tagged == nullptr ? take_receive(qp) : begin_tagged(qp, packet);
+    if (refusal != Refusal::None) return refusal;
   }
-  if (!has_room(qp, bytes)) return Refusal::TooLong;
+  const std::span<const std::byte> data =
+      qp.tagged == nullptr ? packet.payload
+                           : qp.tagged->data_of(packet.payload, packet.info().start);
+  if (!has_room(qp, data.size())) return Refusal::TooLong;
   if (packet.info().has_invalidate &&
       !engine_->deps.mkeys->can_be_invalidated(packet.immediate, qp.receive.pd, qp.qpn))
     return Refusal::RemoteAccess;
-  return place_in_receive(qp, packet.payload) ? Refusal::None : Refusal::Protection;
+  return place_in_receive(qp, data) ? Refusal::None : Refusal::Protection;
 }
 
 /// False: the key does not lead there any more.
@@ -239,6 +246,8 @@ void Responder::advance(Qp& qp, const Packet& packet) {
       return advance_read(qp, packet);
     case Operation::Atomic:
       return advance_atomic(qp, packet);
+    case Operation::Send:
+      return qp.tagged == nullptr ? advance_data(qp, packet) : advance_tagged(qp, packet);
     default:
       return advance_data(qp, packet);
   }
@@ -282,11 +291,13 @@ void Responder::prepare_completion(Qp& qp, const Packet& packet) {
     completion.byte_cnt = qp.receive.length;
   }
   work_.owner = qp.receive_owner();
-  completion.wqe_counter = consume_receive(qp);
   completion.solicited = packet.solicited;
   completion.qpn = qp.qpn;
   completion.user_index = work_.owner.user_index;
   completion.imm_inval_pkey = packet.immediate;
+  if (qp.tagged != nullptr && is_send(packet)) report_end(qp, packet.info().start);
+  if (qp.tagged == nullptr || !qp.tagged->has_matched() || !is_send(packet))
+    completion.wqe_counter = consume_receive(qp);
 }
 
 /// A READ or atomic more than the connection has room for is refused as one without any room is
@@ -481,8 +492,11 @@ void Responder::complete(Qp& qp, const Work& work) const {
       engine_->deps.mkeys->can_be_invalidated(*work.invalidates, qp.receive.pd, qp.qpn))
     engine_->deps.mkeys->invalidate(*work.invalidates);
   if (engine_->deps.cqs->complete(work.owner.cqn, work.completion,
-                                  engine_->deps.scheduler->now_ns()))
+                                  engine_->deps.scheduler->now_ns())) {
+    if (work.completion.tags != nullptr && work.tagged->begins_rendezvous)
+      requester_->begin_rendezvous(qp, work.tagged->rendezvous);
     return;
+  }
   ++qp.counters->cq_overflow;
   requester_->enter_error(qp);
 }

@@ -85,6 +85,8 @@ class Responder {
   [[nodiscard]] bool is_serving(const Qp& qp) const noexcept;
   [[nodiscard]] bool is_cached(const ReceiveState& receive, std::uint32_t bytes) const noexcept;
   [[nodiscard]] Refusal admit_send(Qp& qp, const Packet& packet);
+  [[nodiscard]] Refusal take_receive(Qp& qp) const;
+  [[nodiscard]] Refusal begin_tagged(Qp& qp, const Packet& packet) const;
   [[nodiscard]] static bool has_room(const Qp& qp, std::size_t bytes);
   [[nodiscard]] Refusal admit_datagram(Qp& qp, const Packet& packet);
   [[nodiscard]] static bool has_resource(const Qp& qp) noexcept;
@@ -104,6 +106,10 @@ class Responder {
   void advance_atomic(Qp& qp, const Packet& packet);
   void advance_data(Qp& qp, const Packet& packet);
   void prepare_completion(Qp& qp, const Packet& packet);
+  void advance_tagged(Qp& qp, const Packet& packet);
+  void keep_request(TaggedQp& tagged, const Packet& packet);
+  void report_match(const Qp& qp);
+  void report_end(Qp& qp, bool is_first);
   static void remember(Qp& qp, const ResponderResource& resource);
   [[nodiscard]] static ResponderResource* find_resource(Qp& qp, std::uint32_t psn) noexcept;
   void answer_duplicate(Qp& qp, const Packet& packet);

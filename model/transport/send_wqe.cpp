@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "prm/block_signature.hpp"
+#include "prm/tag_matching.hpp"
 #include "prm/view.hpp"
 
 namespace portcullis::model {
@@ -87,6 +88,18 @@ bool parse(SendWqe& wqe, prm::QpServiceType service, std::size_t end) {
   }
 }
 
+/// Of an entry that is appended one data segment follows (mlx5_post_srq_ops of rdma-core's
+/// mlx5/qp.c).
+bool has_tag_segments(const SendWqe& wqe) {
+  constexpr std::size_t kAt = prm::mlx5_wqe_ctrl_seg::bytes;
+  const std::size_t data = kAt + prm::mlx5_wqe_tm_seg::bytes;
+  if (wqe.end < data) return false;
+  const auto segment =
+      prm::ConstView<prm::mlx5_wqe_tm_seg>::at(std::span<const std::byte>(wqe.bytes), kAt);
+  return prm::tm_opcode(segment.get<"opcode">()) != prm::TmOpcode::APPEND ||
+         wqe.end >= data + prm::mlx5_wqe_data_seg::bytes;
+}
+
 }  // namespace
 
 bool parse_pieces(SendWqe& wqe, std::size_t at, std::size_t end) {
@@ -167,6 +180,8 @@ WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn
       return end >= prm::mlx5_wqe_ctrl_seg::bytes + prm::mlx5_seg_set_psv::bytes
                  ? WqeFault::None
                  : WqeFault::Malformed;
+    case prm::WqeOpcode::TAG_MATCHING:
+      return has_tag_segments(out) ? WqeFault::None : WqeFault::Malformed;
     default:
       return WqeFault::Unsupported;
   }

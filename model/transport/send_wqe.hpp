@@ -23,6 +23,7 @@ struct SendQueueMemory {
   std::uint64_t first_byte = 0;  // of block 0
   std::uint32_t blocks = 0;      // a power of two
   prm::QpServiceType service = prm::QpServiceType::RC;
+  bool is_of_device = false;  // it has no memory: model/tag_matching/tagged_qp.hpp
 
   /// A block never straddles two pages: both are multiples of 64 bytes.
   [[nodiscard]] Iova block(std::uint16_t index) const noexcept {

@@ -17,13 +17,16 @@ set(MODEL_TRANSPORT_SOURCES
     transport/requester_fetch.cpp
     transport/requester_retry.cpp
     transport/requester_signed.cpp
+    transport/requester_tagged.cpp
     transport/requester_turn.cpp
     transport/responder.cpp
     transport/responder_atomic.cpp
     transport/responder_read.cpp
     transport/responder_signed.cpp
+    transport/responder_tagged.cpp
     transport/responder_unreliable.cpp
     transport/send_wqe.cpp
+    transport/tag_completions.cpp
     transport/transport.cpp
     transport/umr.cpp
     transport/wire.cpp)

@@ -16,6 +16,7 @@
 #include "model/transport/qp_transitions.hpp"
 #include "model/transport/requester.hpp"
 #include "model/transport/responder.hpp"
+#include "model/transport/tag_completions.hpp"
 #include "model/transport_port.hpp"
 
 namespace portcullis::model {
@@ -597,6 +598,8 @@ Verdict Transport::create_qp(const QpCreate& request) {
   std::unique_ptr<Qp> qp;
   if (const Verdict verdict = make_qp(request, qp); !verdict.ok()) return verdict;
   qp->counters = &state_->engine.deps.q_counters->at(0);
+  if (state_->engine.deps.shared_receives != nullptr)
+    join_xrq(*qp, *state_->engine.deps.shared_receives);
   state_->doorbells.attach(*qp);
   state_->qps.insert(std::move(qp));
   return {};
@@ -634,7 +637,8 @@ Verdict Transport::modify_qp(const QpModify& request) {
   qp->counters = &state_->engine.deps.q_counters->at(
       static_cast<std::uint32_t>(qp->context.get<"counter_set_id">()));
   if (qp->state == prm::QpState::RTS) state_->doorbells.listen(*qp, true);
-  if (request.transition == QpTransition::Sqd2Rts) state_->requester.resume(*qp);
+  const bool is_device_woken = request.transition == QpTransition::Rtr2Rts && qp->sq.is_of_device;
+  if (request.transition == QpTransition::Sqd2Rts || is_device_woken) state_->requester.resume(*qp);
   if (request.transition == QpTransition::Rts2Sqd) state_->requester.drain(*qp);
   return {};
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // UMR: a WQE that changes a memory key, and SET_PSV, which changes what the signatures of one begin
-// with (model/psv_table.hpp) and has its turn as a UMR has. LOCAL_INV is one that only frees
+// with (model/psv_table.hpp) and has its turn as a UMR has, as has a change of a tag list
+// (requester_tagged.cpp). LOCAL_INV is one that only frees
 // (set_linv_wr of mlx5_ib/wr.c). It is carried out when every WQE before it is complete, as rxe
 // demands of LOCAL_INV (rxe_wqe_is_fenced), and completes when no DMA is pending under the key:
 // mlx5r_umr_revoke_mr promises that (assumption A2, behaviour a2-off). New packets meet the key as
@@ -28,10 +29,8 @@ Requester::Step Requester::carry_out_umr(Qp& qp, Message& message) {
   if (send.cursor != send.oldest) return Step::Idle;
   if (!message.has_changed_key) {
     if (!load(qp, message)) return fail_umr(qp, message, wqe_error::kLocalQpOperation);
-    const bool is_key = message.opcode == prm::WqeOpcode::UMR;
-    if (const WqeError* const error = is_key ? change_key(qp) : set_psv(qp))
-      return fail_umr(qp, message, *error);
-    message.umr_key = is_key ? wqe_.immediate : 0;
+    if (const WqeError* const error = carry_out(qp, message)) return fail_umr(qp, message, *error);
+    message.umr_key = message.opcode == prm::WqeOpcode::UMR ? wqe_.immediate : 0;
     message.has_changed_key = true;
   }
   if (!engine_->deps.behaviours->a2_off &&
@@ -43,6 +42,12 @@ Requester::Step Requester::carry_out_umr(Qp& qp, Message& message) {
   retire(qp);
   check_drained(qp);
   return Step::Sent;
+}
+
+/// The WQE in wqe_; nothing when it was carried out.
+const WqeError* Requester::carry_out(Qp& qp, const Message& message) {
+  if (message.opcode == prm::WqeOpcode::TAG_MATCHING) return change_tags(qp, message);
+  return message.opcode == prm::WqeOpcode::UMR ? change_key(qp) : set_psv(qp);
 }
 
 Requester::Step Requester::fail_umr(Qp& qp, Message& message, const WqeError& error) {

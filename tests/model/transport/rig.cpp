@@ -255,6 +255,7 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"log_ack_req_freq">(8).put<"counter_set_id">(options.counters);
   qpc.put<"primary_address_path.vhca_port_num">(1).put<"q_key">(options.q_key);
   qpc.put<"xrcd">(options.xrcd).put<"no_sq">(options.no_sq);
+  qpc.put<"offload_type">(options.offload_rendezvous ? prm::kQpOffloadRndv : std::uint8_t{0});
   qpc.put<"block_lb_mc">(options.block_lb_mc).put<"drain_sigerr">(options.drain_sigerr);
   if (options.is_underlay)
     qpc.set<"ulp_stateless_offload_mode", 2>().put<"rq_type">(prm::QpRqType::NON_ZERO_RQ);
@@ -464,6 +465,27 @@ std::uint32_t Host::make_xrc_receives(std::uint32_t xrcd, std::uint32_t pd,
   std::uint32_t number = 0;
   must(shared_receives_.create(prm::ConstView<prm::xrc_srqc>(context.all()), pas, number));
   return number;
+}
+
+std::uint32_t Host::make_xrq(std::uint32_t log_tags, std::uint32_t user_index) {
+  const auto pas = make_shared_memory();
+  prm::Buffer<prm::xrqc> context;
+  context.put<"topology">(prm::XrqTopology::TAG_MATCHING).put<"offload">(prm::kXrqOffloadRndv);
+  context.put<"user_index">(user_index).put<"cqn">(cqn_);
+  static_cast<void>(
+      context.view().try_set<"tag_matching_topology_context.log_matching_list_sz">(log_tags));
+  context.put<"wq.pd">(kPd).put<"wq.dbr_addr">(shared_record_.iova);
+  context.put<"wq.log_wq_stride">(std::countr_zero(kSharedStride));
+  context.put<"wq.log_wq_sz">(std::countr_zero(kSharedReceives));
+  std::uint32_t number = 0;
+  must(shared_receives_.create(prm::ConstView<prm::xrqc>(context.all()), pas, number));
+  return number;
+}
+
+prm::Buffer<prm::xrqc> Host::query_xrq(std::uint32_t number) const {
+  prm::Buffer<prm::xrqc> context;
+  must(shared_receives_.query(number, context.view()));
+  return context;
 }
 
 std::uint32_t Host::make_shared_receives() {

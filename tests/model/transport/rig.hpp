@@ -79,6 +79,7 @@ struct QpOptions {
   std::uint32_t q_key = 0;  // of UD
   std::uint32_t xrcd = 0;   // of XRC
   bool no_sq = false;
+  bool offload_rendezvous = false;
   bool block_lb_mc = false;
   bool drain_sigerr = false;
   bool is_underlay = false;  // no queues: ulp_stateless_offload_mode 2
@@ -180,6 +181,9 @@ class Host {
   /// The same of an XRC domain, on the host's CQ.
   [[nodiscard]] std::uint32_t make_xrc_receives(std::uint32_t xrcd, std::uint32_t pd,
                                                 std::uint32_t user_index);
+  /// An XRQ of four receives on the host's CQ, whose tag list has 2^log_tags places.
+  [[nodiscard]] std::uint32_t make_xrq(std::uint32_t log_tags, std::uint32_t user_index);
+  [[nodiscard]] prm::Buffer<prm::xrqc> query_xrq(std::uint32_t number) const;
   /// Places the next receive of the queue made last, in the order of the list, and tells the
   /// device.
   void post_shared(const Piece& piece);
