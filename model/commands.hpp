@@ -18,6 +18,7 @@
 #include "prm/flow_action_commands.hpp"
 #include "prm/flow_commands.hpp"
 #include "prm/hca_commands.hpp"
+#include "prm/interrupt_commands.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/pacing_commands.hpp"
 #include "prm/port_commands.hpp"
@@ -63,6 +64,7 @@ PORTCULLIS_MODEL_COMMAND(dealloc_pd);
 PORTCULLIS_MODEL_COMMAND(create_eq);
 PORTCULLIS_MODEL_COMMAND(destroy_eq);
 PORTCULLIS_MODEL_COMMAND(query_eq);
+PORTCULLIS_MODEL_COMMAND(config_int_moderation);
 PORTCULLIS_MODEL_COMMAND(create_cq);
 PORTCULLIS_MODEL_COMMAND(destroy_cq);
 PORTCULLIS_MODEL_COMMAND(query_cq);

@@ -35,6 +35,7 @@ enum Refusal : std::uint32_t {
   kNoSuchQp,
   kNoSuchMemory,
   kNoSuchPsv,
+  kNoSuchVector,
 };
 
 /// Where a completion queue lies.
@@ -142,6 +143,25 @@ Verdict query_eq(Core& core, const Request<prm::query_eq_in, prm::query_eq_out>&
   if (!core.eqs.exists(eqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchEq);
   core.eqs.describe(eqn, prm::View<prm::eqc>::at(request.out.bytes<"eq_context_entry">()),
                     request.out.bytes<"event_bitmask">());
+  return {};
+}
+
+/// Of a vector that any context may name, whether an event queue has it or not: mlxcx of illumos
+/// asks after CREATE_EQ (mlxcx_setup_eqs).
+Verdict config_int_moderation(
+    Core& core,
+    const Request<prm::config_int_moderation_in, prm::config_int_moderation_out>& request) {
+  const std::uint32_t op_mod = request.in.get<"op_mod">();
+  const std::uint32_t vector = request.in.get<"int_vector">();
+  const bool writes = op_mod == prm::number(prm::IntModerationOpMod::WRITE);
+  if (!writes && op_mod != prm::number(prm::IntModerationOpMod::READ))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadSelection);
+  if (vector >= InterruptVectors::kVectors)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchVector);
+  if (writes) core.interrupts.set_min_delay(vector, request.in.get<"min_delay">() * kNsPerUs);
+  const std::uint64_t delay = core.interrupts.min_delay_ns(vector) / kNsPerUs;
+  static_cast<void>(request.out.try_set<"min_delay">(delay));
+  static_cast<void>(request.out.try_set<"int_vector">(vector));
   return {};
 }
 

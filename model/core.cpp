@@ -51,6 +51,7 @@ Core::Core(Parts parts, const Options& options)
       scheduler(std::move(parts.loop)),
       registers(bar.bytes(), parts.behaviours.cmdif_rev_6 ? kCmdifRev6 : prm::kCmdInterfaceRev,
                 firmware_of(options)),
+      interrupts(scheduler),
       eqs(
           dma, Capabilities::kLogMaxEq,
           [](void* context, prm::HealthSyndrome synd) {
@@ -185,6 +186,15 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
 
 Core::~Core() { scheduler.loop().remove_source(this); }
 
+void Core::on_interrupt(InterruptVectors::Deliver deliver, void* context) noexcept {
+  interrupts.deliver_to(deliver, context);
+  eqs.on_interrupt(
+      [](void* self, std::uint32_t vector) noexcept {
+        static_cast<InterruptVectors*>(self)->raise(vector);
+      },
+      &interrupts);
+}
+
 void Core::power_on() {
   if (removed_) return;
   scheduler.clear();
@@ -272,6 +282,7 @@ void Core::drop_objects() {
   user_contexts.clear();
   q_counters.clear();
   eqs.clear();
+  interrupts.clear();
   pds.clear();
   uars.clear();
   uar_ids.clear();

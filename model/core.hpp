@@ -29,6 +29,7 @@
 #include "model/firmware_pages.hpp"
 #include "model/firmware_reset.hpp"
 #include "model/id_table.hpp"
+#include "model/interrupt_vectors.hpp"
 #include "model/iommu.hpp"
 #include "model/mkey.hpp"
 #include "model/model.hpp"
@@ -96,6 +97,8 @@ class Core {
   /// Function reset: everything but the IOMMU and the counters is as after power-on.
   void power_on();
   void set_bus_master(bool on) noexcept { dma.set_bus_master(on); }
+  /// Who delivers the interrupts of event queues.
+  void on_interrupt(InterruptVectors::Deliver deliver, void* context) noexcept;
   void remove();
   [[nodiscard]] bool removed() const noexcept { return removed_; }
   [[nodiscard]] Census census() const;
@@ -135,6 +138,7 @@ class Core {
   Dma dma;
   Scheduler scheduler;
   InitSegment registers;
+  InterruptVectors interrupts;
   EqTable eqs;
   CqTable cqs;
   MkeyTable mkeys;

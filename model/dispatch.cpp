@@ -167,6 +167,7 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(CREATE_EQ, Initialised, create_eq, kHasList),
     PORTCULLIS_MODEL_ENTRY(DESTROY_EQ, Initialised, destroy_eq, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_EQ, Initialised, query_eq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CONFIG_INT_MODERATION, Initialised, config_int_moderation, kHasOpMod),
     PORTCULLIS_MODEL_ENTRY(CREATE_CQ, Initialised, create_cq, kHasList),
     PORTCULLIS_MODEL_ENTRY(DESTROY_CQ, Initialised, destroy_cq, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_CQ, Initialised, query_cq, kPlain),

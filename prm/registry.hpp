@@ -26,6 +26,7 @@
 #include "prm/hca_cap.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/init_segment.hpp"
+#include "prm/interrupt_commands.hpp"
 #include "prm/layout.hpp"
 #include "prm/mad.hpp"
 #include "prm/management_registers.hpp"
@@ -76,6 +77,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<query_adapter_param_block>, layout_info<query_adapter_out>,
     layout_info<access_register_in>, layout_info<access_register_out>,
     layout_info<register_host_endianness>,
+    // interrupt_commands.hpp
+    layout_info<config_int_moderation_in>, layout_info<config_int_moderation_out>,
     // hca_cap.hpp
     layout_info<cmd_hca_cap>, layout_info<roce_cap>,
     // atomic_cap.hpp

@@ -69,7 +69,7 @@ HcaFunction::HcaFunction(std::unique_ptr<Core> core, const Options& options,
       config_(config_options(options, core_->behaviours)) {
   if (VendorGateway::is_there(options.virtual_function, core_->behaviours.crash_dump))
     gateway_.emplace(core_->behaviours.crash_dump, core_.get());
-  core_->eqs.on_interrupt(
+  core_->on_interrupt(
       [](void* context, std::uint32_t vector) noexcept {
         static_cast<HcaFunction*>(context)->interrupt(vector);
       },

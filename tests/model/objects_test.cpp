@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "prm/doorbell.hpp"
+#include "prm/interrupt_commands.hpp"
 #include "prm/shared_receive_commands.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
@@ -149,6 +150,29 @@ TEST_F(Objects, QueryEq_SaysWhatWasAskedForAndHowFarItIs) {
 
 TEST_F(Objects, QueryEqThatIsNone_Refused) {
   EXPECT_EQ(query_eq(200).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(Objects, DelayOfAnInterruptVector_IsReadBackPerVector) {
+  constexpr auto kRead = prm::number(prm::IntModerationOpMod::READ);
+  auto in = command<prm::config_int_moderation_in>(Opcode::CONFIG_INT_MODERATION);
+  in.set<"int_vector", 3>().set<"min_delay", 10>();
+  ASSERT_TRUE(driver_.run<prm::config_int_moderation_out>(in).ok());
+  in.set<"op_mod", kRead>().set<"min_delay", 0>();
+  const Answer told = driver_.run<prm::config_int_moderation_out>(in);
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ(told.as<prm::config_int_moderation_out>().get<"min_delay">(), 10U);
+  EXPECT_EQ(told.as<prm::config_int_moderation_out>().get<"int_vector">(), 3U);
+  in.set<"int_vector", 4>();
+  const Answer other = driver_.run<prm::config_int_moderation_out>(in);
+  EXPECT_EQ(other.as<prm::config_int_moderation_out>().get<"min_delay">(), 0U);
+}
+
+TEST_F(Objects, DelayOfNoInterruptVectorOrOfNoKind_IsABadParameter) {
+  auto in = command<prm::config_int_moderation_in>(Opcode::CONFIG_INT_MODERATION);
+  in.set<"int_vector", 0x1000>();
+  EXPECT_EQ(driver_.run<prm::config_int_moderation_out>(in).status, CommandStatus::BAD_PARAM_ERR);
+  in.set<"int_vector", 0>().set<"op_mod", 2>();
+  EXPECT_EQ(driver_.run<prm::config_int_moderation_out>(in).status, CommandStatus::BAD_PARAM_ERR);
 }
 
 TEST_F(Objects, Numbers_AreNotZeroAndNotTwice) {
