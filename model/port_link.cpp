@@ -58,6 +58,11 @@ void PortLink::begin() {
 }
 
 void PortLink::ethernet_up() {
+  // As asked for before: mlx5e_set_fecparam of mlx5/core/en_ethtool.c takes the link down and up,
+  // and so does mlxcx_mac_setprop of illumos.
+  port_->fec_active = (port_->fec_admin & PortSettings::kReedSolomonFec) != 0
+                          ? PortSettings::kReedSolomonFec
+                          : PortSettings::kNoFec;
   port_->link_up = true;
   port_->state = PortState::Active;
   changed(prm::PortChangeSubtype::ACTIVE);

@@ -73,7 +73,8 @@ struct PortSettings {
   };
   /// Of an InfiniBand link, bits of enum mlx5_ptys_rate: SDR, DDR, QDR, FDR, EDR.
   static constexpr std::uint16_t kIbSpeeds = 0x37;
-  static constexpr std::uint8_t kTrustPcp = 1, kTrustDscp = 2;  // MLX5_QPTS_TRUST_*
+  static constexpr std::uint8_t kTrustPcp = 1, kTrustDscp = 2;    // MLX5_QPTS_TRUST_*
+  static constexpr std::uint8_t kNoFec = 1, kReedSolomonFec = 4;  // bits of enum mlx5e_fec_modes
 
   PortType type = PortType::Ethernet;
   Mac mac{};
@@ -108,10 +109,12 @@ struct PortSettings {
   std::array<std::uint8_t, kPriorities> priority_class{};  // qtct_reg
   std::uint8_t trust = kTrustPcp;                          // qpts_reg
   std::uint16_t ib_speeds = kIbSpeeds;                     // ptys_reg.ib_proto_admin
-  std::uint8_t fec_admin = 0;                              // pplm_reg.fec_override_admin_100g
   std::array<std::uint8_t, 64> dscp_priority{};            // qpdpm_reg
   std::array<std::byte, 64> node_description{};            // register NODE_DESC
   std::array<RoceAddress, kRoceAddresses> roce{};
+  // Of pplm_reg: fec_override_admin_100g, where 0 leaves it to the port, and fec_mode_active while
+  // the link is up.
+  std::uint8_t fec_admin = 0, fec_active = kNoFec;
 
   /// Longest frame that an Ethernet port carries, less the FCS, which is not among a frame's bytes
   /// here.

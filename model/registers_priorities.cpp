@@ -191,21 +191,22 @@ Verdict qtct(Core& core, const RegisterAccess& access) {
 }
 
 /// The wire loses no bits that a code could mend: of enum mlx5e_fec_modes (no FEC 0, RS-FEC 2) both
-/// may be asked for at the speed of the link, and none is active. 0 leaves it to the port.
+/// may be asked for at the speed of the link, and left to it a port has none. It changes with the
+/// next time that the link comes up.
 Verdict pplm(Core& core, const RegisterAccess& access) {
-  constexpr std::uint32_t kNone = 1U << 0, kReedSolomon = 1U << 2;
+  constexpr std::uint32_t kOffered = PortSettings::kNoFec | PortSettings::kReedSolomonFec;
   if (!is_ethernet(core)) return bad_param(kNoSuchRegister);
   if (const Verdict bad = check_port<prm::pplm_reg>(access); !bad.ok()) return bad;
   if (access.write) {
     const auto in = prm::ConstView<prm::pplm_reg>::at(access.in);
     const std::uint32_t wanted = in.get<"fec_override_admin_100g">();
-    if ((wanted & ~(kNone | kReedSolomon)) != 0) return bad_param(kNotOffered);
+    if ((wanted & ~kOffered) != 0) return bad_param(kNotOffered);
     core.port.fec_admin = static_cast<std::uint8_t>(wanted);
   }
   const auto out = prm::View<prm::pplm_reg>::at(access.out);
-  out.set<"fec_override_cap_100g", kNone | kReedSolomon>();
+  out.set<"fec_override_cap_100g", kOffered>();
   static_cast<void>(out.try_set<"fec_override_admin_100g">(core.port.fec_admin));
-  static_cast<void>(out.try_set<"fec_mode_active">(core.port.link_up ? kNone : 0U));
+  static_cast<void>(out.try_set<"fec_mode_active">(core.port.link_up ? core.port.fec_active : 0U));
   return {};
 }
 

@@ -322,6 +322,24 @@ TEST_F(EthernetCommands, ErrorCorrection_IsOffAndMayBeAskedFor) {
             CommandStatus::BAD_PARAM_ERR);
 }
 
+/// As mlxcx_mac_setprop of illumos sets it, and mlx5e_set_fecparam of Linux.
+TEST_F(EthernetCommands, ErrorCorrectionAskedFor_IsActiveOnceTheLinkIsUpAgain) {
+  constexpr auto kId = prm::number(prm::EthernetRegisterId::PPLM);
+  constexpr auto kState = prm::number(prm::RegisterId::PAOS);
+  prm::Buffer<prm::pplm_reg> data;
+  data.set<"local_port", 1>().set<"fec_override_admin_100g", 4>();
+  ASSERT_TRUE(access(kId, prm::AccessRegisterOpMod::WRITE, data).ok());
+  prm::Buffer<prm::paos_reg> state;
+  state.set<"local_port", 1>().set<"ase", 1>().put<"admin_status">(prm::PortStatus::DOWN);
+  ASSERT_TRUE(access(kState, prm::AccessRegisterOpMod::WRITE, state).ok());
+  const Answer while_down = access(kId, prm::AccessRegisterOpMod::READ, data);
+  EXPECT_EQ(data_of<prm::pplm_reg>(while_down).get<"fec_mode_active">(), 0U);
+  state.put<"admin_status">(prm::PortStatus::UP);
+  ASSERT_TRUE(access(kState, prm::AccessRegisterOpMod::WRITE, state).ok());
+  const Answer now = access(kId, prm::AccessRegisterOpMod::READ, data);
+  EXPECT_EQ(data_of<prm::pplm_reg>(now).get<"fec_mode_active">(), 4U);
+}
+
 /// mlx5_query_module_num of mlx5/core/port.c takes the low byte of the first lane's mapping.
 TEST_F(EthernetCommands, LanesOfThePort_LeadToTheFirstModule) {
   constexpr auto kId = prm::number(prm::ModuleRegisterId::PMLP);

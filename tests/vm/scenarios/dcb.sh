@@ -102,6 +102,7 @@ check "RS-FEC" in_ns one ethtool --set-fec hca encoding rs
 check "it is asked for" reads "FEC encodings: RS" ethtool --show-fec hca
 check "Firecode is refused" refuses ethtool --set-fec hca encoding baser
 check "the link comes again after that" wait_for 30 has_carrier one
+check "RS-FEC is active" reads "Active FEC encoding: RS" ethtool --show-fec hca
 
 check "unbinds" unbind "$(hca 0)"
 check "the other unbinds" unbind "$(hca 1)"
