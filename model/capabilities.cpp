@@ -60,7 +60,7 @@ void offer_interface(bool virtual_function, prm::Buffer<prm::cmd_hca_cap>& c) {
   c.set<"max_tc", kPriorities>();
   c.set<"disable_local_lb_uc", 1>().set<"disable_local_lb_mc", 1>();
   c.set<"qos", 1>();
-  if (!virtual_function) c.set<"vport_group_manager", 1>().set<"ets", 1>();
+  if (!virtual_function) c.set<"vport_group_manager", 1>().set<"ets", 1>().set<"beacon_led", 1>();
 }
 
 /// Of InfiniBand ports alone: ibv_devinfo -v says "tag matching not supported" of Ethernet ports of

@@ -207,6 +207,7 @@ void Core::power_on() {
   port.vport_mtu = PortSettings{}.vport_mtu;
   port.unicast.clear();
   link.reset();
+  thermometer = {};
   port_counters = {};
   dma.set_bus_master(false);
   registers.power_on(scheduler.now_ns());

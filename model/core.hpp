@@ -45,6 +45,7 @@
 #include "model/steering/flow_tables.hpp"
 #include "model/steering/receive_targets.hpp"
 #include "model/steering/sw_icm.hpp"
+#include "model/thermometer.hpp"
 #include "model/transport_port.hpp"
 #include "model/umem.hpp"
 #include "model/user_contexts.hpp"
@@ -153,6 +154,7 @@ class Core {
   PortSettings port;
   PortLink link;
   FirmwareReset firmware_reset;
+  Thermometer thermometer;
   std::unique_ptr<Transport> transport;
   CommandQueue commands;
   Behaviours behaviours;

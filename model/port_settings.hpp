@@ -115,6 +115,8 @@ struct PortSettings {
   // Of pplm_reg: fec_override_admin_100g, where 0 leaves it to the port, and fec_mode_active while
   // the link is up.
   std::uint8_t fec_admin = 0, fec_active = kNoFec;
+  std::uint16_t beacon_seconds = 0;   // mlcr_reg.beacon_duration
+  std::uint64_t beacon_since_ns = 0;  // when that was written
 
   /// Longest frame that an Ethernet port carries, less the FCS, which is not among a frame's bytes
   /// here.

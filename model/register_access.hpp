@@ -38,6 +38,8 @@ enum Refusal : std::uint32_t {
   kBadBuffer,
   kBadPriority,
   kBadShare,
+  kNoSuchModule,
+  kNoSuchSensor,
 };
 
 [[nodiscard]] inline Verdict bad_param(std::uint32_t syndrome) {
@@ -74,7 +76,12 @@ inline void list(std::span<const std::uint16_t> registers, std::uint16_t first,
 // registers_management.cpp
 [[nodiscard]] Verdict mfrl(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict mcam(Core& core, const RegisterAccess& access);
+// registers_sensors.cpp
+[[nodiscard]] Verdict mtcap(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict mtmp(Core& core, const RegisterAccess& access);
+[[nodiscard]] Verdict mlcr(Core& core, const RegisterAccess& access);
 // registers_module.cpp
+[[nodiscard]] Verdict pmaos(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict pmlp(Core& core, const RegisterAccess& access);
 [[nodiscard]] Verdict mcia(Core& core, const RegisterAccess& access);
 // registers_ethernet.cpp

@@ -51,9 +51,10 @@ Verdict mfrl(Core& core, const RegisterAccess& access) {
 Verdict mcam(Core& core, const RegisterAccess& access) {
   constexpr std::uint32_t kGroups = 4;
   constexpr unsigned kResetState = 21;  // reset_state, from the end
-  constexpr std::array kThere{prm::number(prm::ModuleRegisterId::MCIA),
-                              prm::number(prm::ManagementRegisterId::MFRL),
-                              prm::number(prm::ManagementRegisterId::MCAM)};
+  constexpr std::array kThere{
+      prm::number(prm::ModuleRegisterId::MCIA),     prm::number(prm::ManagementRegisterId::MTCAP),
+      prm::number(prm::ManagementRegisterId::MTMP), prm::number(prm::ManagementRegisterId::MLCR),
+      prm::number(prm::ManagementRegisterId::MFRL), prm::number(prm::ManagementRegisterId::MCAM)};
   if (core.capabilities.is_virtual_function()) return bad_param(kNoSuchRegister);
   if (access.write) return bad_param(kReadOnly);
   const auto in = prm::ConstView<prm::mcam_reg>::at(access.in);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Registers about the transceiver behind the port, of which there is none: a socket is the wire.
-// Drivers ask for both without asking a capability (mlx5_query_module_eeprom of mlx5/core/port.c,
-// mcx_get_sffpage of OpenBSD's if_mcx.c).
+// Drivers ask for them without asking a capability (mlx5_query_module_eeprom of mlx5/core/port.c,
+// mcx_get_sffpage of OpenBSD's if_mcx.c, mlxcx_mac_txr_info of illumos).
 #include "model/core.hpp"
 #include "model/register_access.hpp"
 #include "prm/module_registers.hpp"
@@ -26,6 +26,17 @@ Verdict pmlp(Core& /*core*/, const RegisterAccess& access) {
   out.put<"lane1_module_mapping">(mapping(1));
   out.put<"lane2_module_mapping">(mapping(2));
   out.put<"lane3_module_mapping">(mapping(3));
+  return {};
+}
+
+/// Of the one module that the lanes lead to; what is not plugged in can be switched by nobody.
+Verdict pmaos(Core& /*core*/, const RegisterAccess& access) {
+  if (access.write) return bad_param(kReadOnly);
+  if (prm::ConstView<prm::pmaos_reg>::at(access.in).get<"module">() != 0)
+    return bad_param(kNoSuchModule);
+  const auto out = prm::View<prm::pmaos_reg>::at(access.out);
+  static_cast<void>(out.try_set<"admin_status">(prm::kModuleEnabled));
+  static_cast<void>(out.try_set<"oper_status">(prm::kModuleUnplugged));
   return {};
 }
 

@@ -220,7 +220,7 @@ Verdict pcam(Core& core, const RegisterAccess& access) {
       prm::number(prm::RegisterId::PPCNT),        prm::number(prm::EthernetRegisterId::PPTB),
       prm::number(prm::EthernetRegisterId::PBMC), prm::number(prm::EthernetRegisterId::PPLR),
       prm::number(prm::EthernetRegisterId::PPLM), prm::number(prm::EthernetRegisterId::PCAM),
-      prm::number(prm::ModuleRegisterId::PMLP)};
+      prm::number(prm::ModuleRegisterId::PMLP),   prm::number(prm::ModuleRegisterId::PMAOS)};
   if (const Verdict bad = check_list<prm::pcam_reg>(core, access); !bad.ok()) return bad;
   const auto out = prm::View<prm::pcam_reg>::at(access.out);
   list(kThere, 0x5000, out.bytes<"port_access_reg_cap_mask">());

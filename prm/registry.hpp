@@ -236,7 +236,7 @@ inline constexpr LayoutInfo kLayouts[] = {
     // ethernet_wqe.hpp
     layout_info<mlx5_wqe_eth_seg>, layout_info<mlx5_ethernet_cqe>,
     // module_registers.hpp
-    layout_info<pmlp_reg>, layout_info<mcia_reg>,
+    layout_info<pmlp_reg>, layout_info<pmaos_reg>, layout_info<mcia_reg>,
     // driver_version_commands.hpp
     layout_info<set_driver_version_in>, layout_info<set_driver_version_out>,
     // pacing_commands.hpp
@@ -257,7 +257,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     // mini_cqe.hpp
     layout_info<mlx5_mini_cqe8>,
     // management_registers.hpp
-    layout_info<mfrl_reg>, layout_info<mcam_reg>,
+    layout_info<mfrl_reg>, layout_info<mcam_reg>, layout_info<mlcr_reg>, layout_info<mtcap_reg>,
+    layout_info<mtmp_reg>,
     // mad.hpp
     layout_info<ib_smp>, layout_info<ib_port_info>, layout_info<ib_node_info>,
     // tag_matching.hpp

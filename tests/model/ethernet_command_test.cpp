@@ -340,6 +340,20 @@ TEST_F(EthernetCommands, ErrorCorrectionAskedFor_IsActiveOnceTheLinkIsUpAgain) {
   EXPECT_EQ(data_of<prm::pplm_reg>(now).get<"fec_mode_active">(), 4U);
 }
 
+/// mlxcx_mac_txr_info of illumos asks whether there is one.
+TEST_F(EthernetCommands, Module_IsUnplugged) {
+  constexpr auto kId = prm::number(prm::ModuleRegisterId::PMAOS);
+  prm::Buffer<prm::pmaos_reg> data;
+  const Answer answer = access(kId, prm::AccessRegisterOpMod::READ, data);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(data_of<prm::pmaos_reg>(answer).get<"admin_status">(), 1U);
+  EXPECT_EQ(data_of<prm::pmaos_reg>(answer).get<"oper_status">(), 2U);
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::WRITE, data).status,
+            CommandStatus::BAD_PARAM_ERR);
+  data.set<"module", 1>();
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::READ, data).status, CommandStatus::BAD_PARAM_ERR);
+}
+
 /// mlx5_query_module_num of mlx5/core/port.c takes the low byte of the first lane's mapping.
 TEST_F(EthernetCommands, LanesOfThePort_LeadToTheFirstModule) {
   constexpr auto kId = prm::number(prm::ModuleRegisterId::PMLP);

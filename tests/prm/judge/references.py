@@ -115,6 +115,8 @@ UNNAMED = {"cmd_hca_cap": ["relaxed_ordering_read", "sigerr_domain_and_sig_type"
 # Layouts of the kernel's that no package installs: entries of steering. The file says where they
 # were read.
 UNINSTALLED = re.compile(r"ste_\w+|dr_action_hw_\w+")
+# Layouts that mlx5_ifc.h of Linux 6.1 has not and that of 6.8 has: judged where they are there.
+NEWER_LAYOUTS = {"mtcap_reg", "mtmp_reg"}
 
 # Fields of bit layouts that the kernel's C structs name too, as whole bytes: a second opinion.
 ALSO = {
@@ -181,6 +183,9 @@ class Header:
 
     def has(self, name):
         return name in self.enum_of or name in self.define_of
+
+    def has_struct(self, name):
+        return re.search(rf"\bstruct {name}\s*\{{", self.text) is not None
 
     def struct(self, name):
         start = re.search(rf"\bstruct {name}\s*\{{", self.text)
@@ -396,7 +401,9 @@ def main(kernel_dir, verbs_dir, structs_py, out_dir, *row_files):
         for header, struct in STRUCTS.get(layout, []):
             rows[header] += struct_rows(header, layout, struct, names)
             structs[header].add(struct)
-        if UNINSTALLED.fullmatch(layout):
+        is_missing = (layout in NEWER_LAYOUTS and
+                      not headers["mlx5_ifc.h"].has_struct(f"mlx5_ifc_{layout}_bits"))
+        if UNINSTALLED.fullmatch(layout) or is_missing:
             rows["mlx5_ifc.h"] += uninstalled_rows(layout, names)
         elif layout not in STRUCTS:
             of_devx, names = devx_rows(devx, layout, names)
