@@ -167,6 +167,17 @@ other_is_active() { on_host ibv_devinfo -d $other | grep -q 'state:.*PORT_ACTIVE
 lid_of() { printf "%d" "$(cat /sys/class/infiniband/"$1"/ports/1/lid)"; }
 guid_of() { tr -d : </sys/class/infiniband/"$1"/node_guid; }
 
+# ucx NAME ENVIRONMENT ARGUMENT ..: ucx_perftest with these; PORT in a word is each one's device.
+ucx() {
+  ucx_name=$1
+  ucx_words=$2
+  shift 2
+  ucx_words="$ucx_words ucx_perftest -f -n 100 -w 10 $*"
+  # shellcheck disable=SC2046  # words
+  served "$ucx_name" $(echo "$ucx_words" | sed "s/PORT/$other/") -- \
+    $(echo "$ucx_words" | sed "s/PORT/$device/") 127.0.0.1
+}
+
 # runs_opensm: opensm on the first port, until $opensm is killed.
 runs_opensm() {
   in_tree /usr/sbin/opensm --guid "0x$(guid_of $device)" --log_file /dev/shm/opensm.log \

@@ -97,7 +97,7 @@ class VmTree(unittest.TestCase):
                                     "mlx5_ib_qps", "netdev", "netdev_6_1", "nic_tx", "nvme",
                                     "nvme_pi", "post_cost", "post_cost_eth", "rdma_core_tests",
                                     "rdma_core_tests_eth", "roce", "roce_rxe", "soft-roce",
-                                    "testpmd", "ucx"})
+                                    "testpmd", "ucx", "ucx_tags"})
 
     def test_kernel_is_the_newest_of_the_series_that_is_asked_for(self):
         for release in ("6.1.0-9-amd64", "6.12.9+deb13-amd64"):

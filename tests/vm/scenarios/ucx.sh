@@ -3,8 +3,6 @@
 # Run in the guest: UCX and libfabric between two ports. One port serves, the other asks.
 # No swap of UCT: it is a masked atomic, which no capability offers here (UCP does it by message).
 
-rounds=100
-
 # ucp TRANSPORT TEST [ARGUMENT ..]: a protocol of UCX over one transport.
 ucp() {
   transport=$1
@@ -19,17 +17,6 @@ uct() {
   test=$2
   shift 2
   ucx "uct_${transport}_$test" env -x "$transport" -d PORT:1 -t "$test" "$@"
-}
-
-# ucx NAME ENVIRONMENT ARGUMENT ..: ucx_perftest with these; PORT in a word is each one's device.
-ucx() {
-  ucx_name=$1
-  ucx_words=$2
-  shift 2
-  ucx_words="$ucx_words ucx_perftest -f -n $rounds -w 10 $*"
-  # shellcheck disable=SC2046  # words
-  served "$ucx_name" $(echo "$ucx_words" | sed "s/PORT/$other/") -- \
-    $(echo "$ucx_words" | sed "s/PORT/$device/") 127.0.0.1
 }
 
 # fabric TYPE SUFFIX PROVIDER: libfabric's endpoint of that type; what arrives is checked.
