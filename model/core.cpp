@@ -368,6 +368,7 @@ bool Core::look() {
   }
   worked = worked || !kicked_uars_.empty();
   kicked_uars_.clear();
+  worked = receive_targets.look() || worked;
   return transport->look() || worked;
 }
 

@@ -93,6 +93,7 @@ Verdict ReceiveTargets::create_rq(prm::ConstView<prm::rqc> context, std::span<co
   rq.counters = context.get<"counter_set_id">();
   rq.may_use_reserved_key = context.get<"rlky">() != 0;
   rq.keeps_tag = context.get<"vsd">() != 0;
+  rq.flushes = context.get<"flush_in_error_en">() != 0;
   std::ranges::copy(context.all(), rq.context.all().begin());
   const auto fresh = rq_ids_.allocate();
   if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
@@ -119,7 +120,12 @@ Verdict ReceiveTargets::modify_rq(prm::ConstView<prm::modify_rq_in> in) {
   const bool known = to == RqState::RST || (to == RqState::ERR && from != RqState::ERR) ||
                      (to == RqState::RDY && from == RqState::RST) || (to == from && changes_vsd);
   if (!known) return refuse(CommandStatus::BAD_PARAM_ERR, kState);
-  rq.state = to;
+  const std::uint32_t number = found->first;
+  if (to != RqState::ERR) std::erase(flushing_, number);
+  if (to == RqState::ERR && from != to)
+    fail(number, rq);
+  else
+    rq.state = to;
   if (changes_vsd) rq.keeps_tag = in.get<"ctx.vsd">() != 0;
   if (to == RqState::RST) {
     rq.consumed = 0;
@@ -153,6 +159,7 @@ Verdict ReceiveTargets::destroy_rq(std::uint32_t number, std::uint32_t& pd, std:
   pd = found->second.pd;
   cqn = found->second.cqn;
   if (deps_.umems != nullptr) deps_.umems->release(found->second.umems);
+  std::erase(flushing_, number);
   rqs_.erase(found);
   rq_ids_.give_back(number);
   return {};
@@ -323,10 +330,42 @@ void ReceiveTargets::fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> 
     completion.opcode = prm::CqeOpcode::RESP_ERR;
     completion.qpn = rqn;
     completion.syndrome = prm::CqeSyndrome::LOCAL_PROT_ERR;
-    rq.state = RqState::ERR;
     lose(nullptr);
   }
-  if (!deps_.cqs->complete(rq.cqn, completion, deps_.scheduler->now_ns())) rq.state = RqState::ERR;
+  const bool is_told = deps_.cqs->complete(rq.cqn, completion, deps_.scheduler->now_ns());
+  if (!is_told || completion.opcode == prm::CqeOpcode::RESP_ERR) fail(rqn, rq);
+}
+
+void ReceiveTargets::fail(std::uint32_t rqn, Rq& rq) {
+  rq.state = RqState::ERR;
+  if (rq.flushes && flush(rqn, rq)) flushing_.push_back(rqn);
+}
+
+std::optional<std::uint16_t> ReceiveTargets::flush(std::uint32_t rqn, Rq& rq) {
+  const auto count = posted(rq);
+  if (!count) return std::nullopt;
+  const auto left = static_cast<std::uint16_t>(*count - rq.consumed);
+  // More than the queue holds: a record that is no producer index.
+  if (left > rq.ring.entries) return std::uint16_t{0};
+  for (std::uint16_t i = 0; i < left; ++i) {
+    Completion completion;
+    completion.opcode = prm::CqeOpcode::RESP_ERR;
+    completion.syndrome = prm::CqeSyndrome::WR_FLUSH_ERR;
+    completion.qpn = rqn;
+    completion.user_index = rq.user_index;
+    completion.wqe_counter = rq.consumed++;
+    if (!deps_.cqs->complete(rq.cqn, completion, deps_.scheduler->now_ns())) return std::nullopt;
+  }
+  return left;
+}
+
+bool ReceiveTargets::look() {
+  if (flushing_.empty()) return false;
+  next_ = (next_ + 1) % flushing_.size();
+  const std::uint32_t rqn = flushing_[next_];
+  const auto flushed = flush(rqn, rqs_.at(rqn));
+  if (!flushed) std::erase(flushing_, rqn);
+  return flushed.value_or(0) != 0;
 }
 
 /// "Transport Domain groups several TIS and TIR object. [..] it defines wheather local loopback
@@ -376,6 +415,7 @@ void ReceiveTargets::clear() {
   tables.clear();
   domains_.clear();
   rqs_.clear();
+  flushing_.clear();
   tirs_.clear();
   rq_references_.clear();
   rq_ids_.clear();

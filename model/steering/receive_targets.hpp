@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -81,6 +82,11 @@ class ReceiveTargets {
   Verdict query_tir(std::uint32_t number, prm::View<prm::tirc> context) const;
   Verdict destroy_tir(std::uint32_t number);
 
+  /// Flushes what was posted to the next queue in ERR; true when something was. No kick tells of a
+  /// receive, so their doorbell records are read in turn, one a look: Linux's ib_drain_rq() posts
+  /// one to a queue in ERR and waits for its completion (mlx5_ib_drain_rq of mlx5_ib/qp.c).
+  bool look();
+
   [[nodiscard]] Domains& domains() noexcept { return domains_; }
   [[nodiscard]] bool has_tir(std::uint32_t number) const noexcept { return tirs_.contains(number); }
   /// A frame that an entry forwards to `tirn`. 0: it is gone, otherwise it waits at most so many
@@ -105,6 +111,7 @@ class ReceiveTargets {
     std::uint32_t counters = 0;  // a set of Q counters; 0: none
     bool may_use_reserved_key = false;
     bool keeps_tag = false;     // vsd
+    bool flushes = false;       // flush_in_error_en
     bool has_given_up = false;  // no frame waits until one has found a receive again
     UmemUse umems;
     Iova record = 0;
@@ -130,6 +137,10 @@ class ReceiveTargets {
                                                    const FrameFacts& facts, CqeFields& fields);
   void fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> frame, CqeFields& fields,
             const IpoibDatagram* datagram);
+  /// `rq` goes to ERR. Where its context asks for it, what is posted there is flushed from then on.
+  void fail(std::uint32_t rqn, Rq& rq);
+  /// How many receives it flushed; nothing: its record or its CQ is out of reach.
+  std::optional<std::uint16_t> flush(std::uint32_t rqn, Rq& rq);
   /// The driver's counter in the doorbell record; nothing: it cannot be read.
   [[nodiscard]] std::optional<std::uint32_t> posted(const Rq& rq) const;
   [[nodiscard]] bool has_receive(const Rq& rq);
@@ -143,6 +154,8 @@ class ReceiveTargets {
   std::vector<ReceivePiece> pieces_;  // scratch of fill()
   Domains domains_{kLogMaxDomain};
   std::unordered_map<std::uint32_t, Rq> rqs_;
+  std::vector<std::uint32_t> flushing_;  // RQs in ERR
+  std::size_t next_ = 0;                 // of those, to be looked at
   std::unordered_map<std::uint32_t, Tir> tirs_;
   References rq_references_;
   IdAllocator rq_ids_{1, 1U << kLogMaxRq};

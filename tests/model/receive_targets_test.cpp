@@ -105,6 +105,10 @@ class ReceiveTargetsTest : public ::testing::Test {
   [[nodiscard]] prm::ConstView<prm::mlx5_cqe64> completion() const {
     return prm::ConstView<prm::mlx5_cqe64>::at(memory_->bytes, kCompletionAt);
   }
+  [[nodiscard]] prm::ConstView<prm::mlx5_err_cqe> error(std::size_t index) const {
+    return prm::ConstView<prm::mlx5_err_cqe>::at(memory_->bytes,
+                                                 kCompletionAt + index * prm::kCqeBytes);
+  }
   /// The same entry as Ethernet drivers read it.
   [[nodiscard]] prm::ConstView<prm::mlx5_ethernet_cqe> seen() const {
     return prm::ConstView<prm::mlx5_ethernet_cqe>::at(memory_->bytes, kCompletionAt);
@@ -229,6 +233,50 @@ TEST_F(ReceiveTargetsTest, KeyOfAnotherDomain_IsAnErrorCompletionAndTheQueueInEr
   EXPECT_EQ(memory_->bytes[kPayloadAt], std::byte{0});
   EXPECT_EQ(modify(RqState::RDY, RqState::RST).status, CommandStatus::BAD_RES_STATE_ERR);
   EXPECT_TRUE(modify(RqState::ERR, RqState::RST).ok());
+}
+
+/// As mlx5_ib asks for it of the queue of a raw packet QP (create_raw_packet_qp_rq), and mlxcx of
+/// illumos of all of its own.
+TEST_F(ReceiveTargetsTest, QueueInErrorThatFlushes_GivesBackWhatIsPostedToIt) {
+  rqc_.set<"flush_in_error_en", 1>();
+  make_ready();
+  post(128, lkey_);
+  ASSERT_TRUE(modify(RqState::RDY, RqState::ERR).ok());
+  const auto flushed = error(0);
+  EXPECT_EQ(flushed.get<"syndrome">(), prm::number(prm::CqeSyndrome::WR_FLUSH_ERR));
+  EXPECT_EQ(flushed.get<"wqe_counter">(), 0U);
+  EXPECT_FALSE(targets_.look());
+  post(128, lkey_);  // as ib_drain_rq()
+  EXPECT_TRUE(targets_.look());
+  EXPECT_EQ(error(1).get<"wqe_counter">(), 1U);
+  ASSERT_TRUE(modify(RqState::ERR, RqState::RST).ok());
+  EXPECT_FALSE(targets_.look());
+}
+
+TEST_F(ReceiveTargetsTest, QueueThatFails_FlushesTheReceivesBehindTheOneThatFailed) {
+  rqc_.set<"flush_in_error_en", 1>();
+  make_ready();
+  post(128, lkey_ + 1);
+  post(128, lkey_);
+  targets_.deliver(tirn_, frame_);
+  EXPECT_EQ(error(0).get<"syndrome">(), prm::number(prm::CqeSyndrome::LOCAL_PROT_ERR));
+  EXPECT_EQ(error(1).get<"syndrome">(), prm::number(prm::CqeSyndrome::WR_FLUSH_ERR));
+}
+
+TEST_F(ReceiveTargetsTest, QueueInErrorThatDoesNotFlush_KeepsItsReceives) {
+  make_ready();
+  post(128, lkey_);
+  ASSERT_TRUE(modify(RqState::RDY, RqState::ERR).ok());
+  EXPECT_FALSE(targets_.look());
+  EXPECT_EQ(completion().get<"op_own">(), prm::kCqeNeverWritten);
+}
+
+TEST_F(ReceiveTargetsTest, RecordOfAQueueThatFlushes_IsNoProducerIndex_NothingIsFlushed) {
+  rqc_.set<"flush_in_error_en", 1>();
+  make_ready();
+  cells::store_release<std::uint32_t>(memory_->bytes.data() + kRecordAt, cells::be32(kEntries + 1));
+  ASSERT_TRUE(modify(RqState::RDY, RqState::ERR).ok());
+  EXPECT_EQ(completion().get<"op_own">(), prm::kCqeNeverWritten);
 }
 
 TEST_F(ReceiveTargetsTest, UnknownTir_FrameIsLost) {
