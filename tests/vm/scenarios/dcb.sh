@@ -105,8 +105,14 @@ check "the link comes again after that" wait_for 30 has_carrier one
 check "RS-FEC is active" reads "Active FEC encoding: RS" ethtool --show-fec hca
 
 check "the port blinks" in_ns one ethtool -p hca 1
-check "how warm the chip is" reads "45000" cat /sys/class/hwmon/hwmon*/temp1_input
-check "its name" reads "asic" cat /sys/class/hwmon/hwmon*/temp1_label
+# mlx5_core of Linux 6.1 reads no temperatures.
+case $(uname -r) in
+  6.1.*) ;;
+  *)
+    check "how warm the chip is" reads "45000" cat /sys/class/hwmon/hwmon*/temp1_input
+    check "its name" reads "asic" cat /sys/class/hwmon/hwmon*/temp1_label
+    ;;
+esac
 
 check "unbinds" unbind "$(hca 0)"
 check "the other unbinds" unbind "$(hca 1)"
