@@ -12,6 +12,7 @@ REFUSED, ANSWER = 0x8000, 0x8000
 REVOKED, EXPIRED, RESTARTED = 0x4201, 0x4202, 0x4203
 TORN_DOWN, FENCED, NOT_FOUND = 0, 1, 2
 EVERY_TENANT = 2**64 - 1
+BUSY = 9  # a code of REFUSED, of docs/wire.md
 GID = bytes.fromhex("fe80" + "00" * 6 + "0250" + "43ff" + "fe00" + "0099")
 MAC = bytes([2, 0, 0, 0, 0, 9])
 
@@ -128,8 +129,16 @@ class Client:
                            ack_timeout, 6)
 
     def alloc(self, **wanted):
-        return Lease(*struct.unpack("<5Q16s6sHIIIBBBx",
-                                    self.ask(ALLOC, self.alloc_body(**wanted))))
+        """Asked again where the server says that it is busy: a disk that others keep busy may take
+        a lease's whole time to record it."""
+        until = time.monotonic() + self.deadline_s
+        while True:
+            try:
+                return Lease(*struct.unpack("<5Q16s6sHIIIBBBx",
+                                            self.ask(ALLOC, self.alloc_body(**wanted))))
+            except Refused as refused:
+                if refused.code != BUSY or time.monotonic() > until:
+                    raise
 
     def renew(self, lease, ttl_ms=0):
         body = self.ask(RENEW, struct.pack("<QQQ", lease.id, lease.epoch, ttl_ms))
