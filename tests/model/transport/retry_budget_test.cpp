@@ -67,7 +67,7 @@ TEST(RetryBudget, WhileAPacketWaitsForRoom_IsNotSpent) {
   host.run_until(100 * timeout_ns(14));
   EXPECT_EQ(host.state(kQpn), prm::QpState::RTS);
   EXPECT_EQ(peer.take().size(), 2U);
-  host.run();
+  host.run_until(200 * timeout_ns(14));
   EXPECT_EQ(host.poll_cq().value_or(Cqe{}).syndrome, prm::CqeSyndrome::TRANSPORT_RETRY_EXC_ERR);
 }
 
