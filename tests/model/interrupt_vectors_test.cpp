@@ -96,5 +96,17 @@ TEST_F(InterruptVectorsTest, Cleared_NothingThatWaitedComes) {
   EXPECT_EQ(vectors_.min_delay_ns(kVector), 0U);
 }
 
+TEST_F(InterruptVectorsTest, ClearedAtTheInstantThatOneIsDue_ItDoesNotCome) {
+  vectors_.set_min_delay(kVector, kDelayNs);
+  vectors_.raise(kVector);
+  const Task clear{
+      [](void* vectors, std::uint64_t) { static_cast<InterruptVectors*>(vectors)->clear(); },
+      &vectors_, 0};
+  scheduler_.schedule(kDelayNs, clear);
+  vectors_.raise(kVector);
+  pass(2 * kDelayNs);
+  EXPECT_THAT(at_, ElementsAre(0U));
+}
+
 }  // namespace
 }  // namespace portcullis::model
