@@ -294,6 +294,18 @@ TEST_F(CqChange, QueueThatGoesWhileAnEventWaits_LeavesNone) {
   EXPECT_FALSE(has_event(0));
 }
 
+/// A timer that is due is past cancelling.
+TEST_F(CqChange, QueuesThatGoAtTheInstantThatAnEventIsDue_LeaveNone) {
+  ASSERT_TRUE(moderate(prm::kCqModifyPeriod, 0, kPeriodUs).ok());
+  const Task clear{[](void* cqs, std::uint64_t) { static_cast<CqTable*>(cqs)->clear(); }, &cqs_, 0};
+  scheduler_.schedule(kPeriodUs * kNsPerUs, clear);
+  arm(0, 0);
+  complete(1);
+  ASSERT_FALSE(has_event(0));
+  pass(2 * kPeriodUs);
+  EXPECT_FALSE(has_event(0));
+}
+
 TEST_F(CqChange, OverrunIgnoredFromNowOn_KeepsWriting) {
   prm::Buffer<prm::cqc> context;
   context.set<"oi", 1>();
