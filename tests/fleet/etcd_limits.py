@@ -101,8 +101,9 @@ def measure(etcd, options, name, target, *more):
         each.join(60)
     took_s = processor_s(etcd) - took_s
     rate = count / (time.monotonic() - began)
-    print(f"  {name:<34}{rate:>8.0f}/s, {1e6 * took_s / count:>6.0f} us of etcd's processors each",
-          flush=True)
+    cost = f"{1e6 * took_s / count:>6.0f} us of etcd's processors each" if count else \
+        "so the machine was busy with other work"
+    print(f"  {name:<34}{rate:>8.0f}/s, {cost}", flush=True)
 
 
 def watch(port, watches, streams, done, ready):
