@@ -281,9 +281,7 @@ bool CqTable::gather(std::uint32_t cqn, Cq& cq, const Completion& completion,
       due, {[](void* context, std::uint64_t number) {
               auto& self = *static_cast<CqTable*>(context);
               const auto waited = static_cast<std::uint32_t>(number);
-              // A timer that is due is past cancelling: what it waited for may be gone.
-              if (self.exists(waited))
-                static_cast<void>(self.write_gathered(waited, self.cqs_[waited]));
+              static_cast<void>(self.write_gathered(waited, self.cqs_[waited]));
             },
             this, cqn});
   return true;
@@ -322,8 +320,7 @@ void CqTable::notify(std::uint32_t cqn, Cq& cq) {
   cq.wait = scheduler_->schedule(due, {[](void* context, std::uint64_t number) {
                                          auto& self = *static_cast<CqTable*>(context);
                                          const auto waited = static_cast<std::uint32_t>(number);
-                                         if (self.exists(waited) && self.cqs_[waited].wait)
-                                           self.raise(waited, self.cqs_[waited]);
+                                         self.raise(waited, self.cqs_[waited]);
                                        },
                                        this, cqn});
 }

@@ -43,9 +43,9 @@ void EventLoop::close_lane(std::uint32_t lane) noexcept {
   free_lanes_.push_back(lane);
 }
 
-void EventLoop::post(std::uint32_t lane, Task task) {
+void EventLoop::post(std::uint32_t lane, Task task, TimerId timer) {
   if (ready_tail_ - ready_head_ == ready_.size()) grow_ready();
-  ready_[ready_tail_++ & (ready_.size() - 1)] = Ready{task, lane, epochs_[lane]};
+  ready_[ready_tail_++ & (ready_.size() - 1)] = Ready{task, lane, epochs_[lane], timer};
 }
 
 void EventLoop::grow_ready() {
@@ -111,7 +111,7 @@ TimerId EventLoop::schedule(std::uint32_t lane, std::uint64_t at_ns, Task task) 
   return TimerId{slot, timer.generation};
 }
 
-/// Takes the timer at `index` of the heap out and frees its slot.
+/// Takes the timer at `index` out of the heap.
 void EventLoop::pop(std::uint32_t index) noexcept {
   const std::uint32_t slot = heap_[index];
   const std::uint32_t last = heap_.back();
@@ -123,15 +123,20 @@ void EventLoop::pop(std::uint32_t index) noexcept {
     sift_up(timers_[last].heap_index);
   }
   timers_[slot].heap_index = kNotQueued;
-  ++timers_[slot].generation;
-  free_timers_.push_back(slot);
+}
+
+/// Frees its slot; false: it was free already.
+bool EventLoop::release(TimerId timer) noexcept {
+  if (timer.slot >= timers_.size() || timers_[timer.slot].generation != timer.generation)
+    return false;
+  ++timers_[timer.slot].generation;
+  free_timers_.push_back(timer.slot);
+  return true;
 }
 
 void EventLoop::cancel(TimerId id) noexcept {
-  if (id.slot >= timers_.size()) return;
-  const Timer& timer = timers_[id.slot];
-  if (timer.generation != id.generation || timer.heap_index == kNotQueued) return;
-  pop(timer.heap_index);
+  if (!release(id)) return;
+  if (timers_[id.slot].heap_index != kNotQueued) pop(timers_[id.slot].heap_index);
 }
 
 void EventLoop::set_clock(std::uint64_t now_ns) {
@@ -141,14 +146,21 @@ void EventLoop::set_clock(std::uint64_t now_ns) {
 }
 
 void EventLoop::drop_stale_timers() noexcept {
-  while (!heap_.empty() && timers_[heap_[0]].epoch != epochs_[timers_[heap_[0]].lane]) pop(0);
+  while (!heap_.empty() && timers_[heap_[0]].epoch != epochs_[timers_[heap_[0]].lane]) {
+    release({heap_[0], timers_[heap_[0]].generation});
+    pop(0);
+  }
 }
 
 void EventLoop::move_due_timers() {
   while (!heap_.empty() && timers_[heap_[0]].at_ns <= now_ns_) {
     const Timer timer = timers_[heap_[0]];
+    const TimerId id{heap_[0], timer.generation};
     pop(0);
-    if (timer.epoch == epochs_[timer.lane]) post(timer.lane, timer.task);
+    if (timer.epoch == epochs_[timer.lane])
+      post(timer.lane, timer.task, id);
+    else
+      release(id);
   }
 }
 
@@ -156,6 +168,8 @@ std::size_t EventLoop::run_ready(std::size_t budget) {
   std::size_t run = 0;
   while (ready_head_ != ready_tail_ && run < budget) {
     const Ready next = ready_[ready_head_++ & (ready_.size() - 1)];
+    const bool is_timer = next.timer.generation != 0;
+    if (is_timer && !release(next.timer)) continue;  // cancelled meanwhile
     if (next.epoch != epochs_[next.lane]) continue;
     next.task.fn(next.task.context, next.task.argument);
     ++run;

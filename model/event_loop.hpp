@@ -25,7 +25,8 @@ struct Task {
   std::uint64_t argument = 0;
 };
 
-/// A timer that may be cancelled; a value that was never given, or has fired, cancels nothing.
+/// A timer that may be cancelled until its task runs, in the instant that it is due too; a value
+/// that was never given, or whose task has begun, cancels nothing.
 struct TimerId {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
@@ -68,6 +69,7 @@ class EventLoop {
     Task task;
     std::uint32_t lane;
     std::uint32_t epoch;
+    TimerId timer;  // whose task it is; generation 0: none's
   };
   struct Timer {
     Task task;
@@ -83,7 +85,7 @@ class EventLoop {
   std::uint32_t open_lane();
   void close_lane(std::uint32_t lane) noexcept;
   void clear_lane(std::uint32_t lane) noexcept { ++epochs_[lane]; }
-  void post(std::uint32_t lane, Task task);
+  void post(std::uint32_t lane, Task task, TimerId timer = {});
   TimerId schedule(std::uint32_t lane, std::uint64_t at_ns, Task task);
   void cancel(TimerId id) noexcept;
 
@@ -92,6 +94,7 @@ class EventLoop {
   void move_due_timers();
   void drop_stale_timers() noexcept;
   void pop(std::uint32_t index) noexcept;
+  bool release(TimerId timer) noexcept;
   [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b) const noexcept;
   void sift_up(std::uint32_t index) noexcept;
   void sift_down(std::uint32_t index) noexcept;

@@ -14,19 +14,13 @@ void InterruptVectors::raise(std::uint32_t vector) noexcept {
   if (scheduler_->now_ns() >= due) return deliver(vector);
   of.wait = scheduler_->schedule(
       due, {[](void* self, std::uint64_t number) {
-              static_cast<InterruptVectors*>(self)->wait_ended(static_cast<std::uint32_t>(number));
+              static_cast<InterruptVectors*>(self)->deliver(static_cast<std::uint32_t>(number));
             },
             this, vector});
 }
 
-/// A timer that is due is past cancelling: what it waited for may be gone.
-void InterruptVectors::wait_ended(std::uint32_t number) {
-  if (number >= vectors_.size() || !vectors_[number].wait) return;
-  vectors_[number].wait.reset();
-  deliver(number);
-}
-
 void InterruptVectors::deliver(std::uint32_t number) {
+  vectors_[number].wait.reset();
   vectors_[number].last_ns = scheduler_->now_ns();
   if (deliver_ != nullptr) deliver_(context_, number);
 }

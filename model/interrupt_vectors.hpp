@@ -38,7 +38,6 @@ class InterruptVectors {
     std::optional<std::uint64_t> last_ns;
     std::optional<TimerId> wait;
   };
-  void wait_ended(std::uint32_t number);
   void deliver(std::uint32_t number);
 
   Scheduler* scheduler_;

@@ -294,7 +294,6 @@ TEST_F(CqChange, QueueThatGoesWhileAnEventWaits_LeavesNone) {
   EXPECT_FALSE(has_event(0));
 }
 
-/// A timer that is due is past cancelling.
 TEST_F(CqChange, QueuesThatGoAtTheInstantThatAnEventIsDue_LeaveNone) {
   ASSERT_TRUE(moderate(prm::kCqModifyPeriod, 0, kPeriodUs).ok());
   const Task clear{[](void* cqs, std::uint64_t) { static_cast<CqTable*>(cqs)->clear(); }, &cqs_, 0};

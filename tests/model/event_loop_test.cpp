@@ -83,6 +83,25 @@ TEST_F(EventLoopTest, CancelledTimer_NeverRuns) {
   EXPECT_THAT(log_.seen, ElementsAre(2));
 }
 
+TEST_F(EventLoopTest, TimerCancelledByAnotherThatIsDueToo_NeverRuns) {
+  struct Both {
+    Scheduler* scheduler;
+    TimerId id;
+  } both{&scheduler_, {}};
+  const Task cancel{[](void* context, std::uint64_t) {
+                      const auto& of = *static_cast<Both*>(context);
+                      of.scheduler->cancel(of.id);
+                    },
+                    &both, 0};
+  scheduler_.schedule(10, cancel);
+  both.id = scheduler_.schedule(10, log_.note(1));
+  scheduler_.schedule(20, log_.note(2));
+  loop_->step(kNoLimit);
+  scheduler_.schedule(20, log_.note(3));
+  loop_->step(kNoLimit);
+  EXPECT_THAT(log_.seen, ElementsAre(2, 3));
+}
+
 TEST_F(EventLoopTest, CancelOfAFiredTimer_LeavesItsSuccessorAlone) {
   const TimerId fired = scheduler_.schedule(10, log_.note(1));
   loop_->step(kNoLimit);
