@@ -7,9 +7,8 @@
 //   phase    whenever a message is unexpected "tag matching must be disabled for new tags until SW
 //            and HW synchronize": software reports how many of them it has handled, and entries
 //            that were appended before the two counts met take part from then on. Older ones go on
-//   indices  an entry has the place that the one before named as the next: set_tm_seg of
-//   rdma-core's
-//            mlx5/qp.c, "place index of next entry into TM segment". The first has place 0
+//   indices  an entry has the place that the one before named as the next ("place index of next
+//            entry into TM segment", set_tm_seg of rdma-core's mlx5/qp.c). The first has place 0
 //
 // Hypotheses: counts are compared for equality alone, and an entry that waits may be removed. The
 // numbers are a guest's: an index that names no place, or a place that is taken, is refused.

@@ -64,15 +64,10 @@ const WqeError* Requester::change_tags(const Qp& qp, const Message& message) {
   head.put<"success">(change.is_done ? prm::kTmcSuccess : 0).put<"hw_phase_cnt">(list.hw_phase());
   TagReport report{change.op, static_cast<std::uint16_t>(segment.get<"index">()), {}};
   std::ranges::copy(head.all().first(report.head.size()), report.head.begin());
-  const ReceiveOwner owner = qp.receive_owner();
-  Completion completion;
-  completion.opcode = prm::CqeOpcode::NO_PACKET;
+  Completion completion = tag_completion(qp, prm::CqeOpcode::NO_PACKET, report);
   completion.wqe_counter = message.wqe_index;
-  completion.qpn = qp.qpn;
-  completion.user_index = owner.user_index;
-  completion.tags = &report;
-  const bool is_said =
-      engine_->deps.cqs->complete(owner.cqn, completion, engine_->deps.scheduler->now_ns());
+  const bool is_said = engine_->deps.cqs->complete(qp.receive_owner().cqn, completion,
+                                                   engine_->deps.scheduler->now_ns());
   return is_said ? nullptr : &wqe_error::kLocalQpOperation;
 }
 
@@ -89,14 +84,10 @@ bool Requester::complete_rendezvous(const Qp& qp, const Message& message) {
     return true;
   }
   const TagReport report{prm::CqeAppOp::TM_EXPECTED, qp.tagged->at(message.wqe_index).index, {}};
-  const ReceiveOwner owner = qp.receive_owner();
-  Completion completion;
-  completion.opcode = prm::CqeOpcode::RESP_SEND;
+  Completion completion = tag_completion(qp, prm::CqeOpcode::RESP_SEND, report);
   completion.byte_cnt = message.length;
-  completion.qpn = qp.qpn;
-  completion.user_index = owner.user_index;
-  completion.tags = &report;
-  return engine_->deps.cqs->complete(owner.cqn, completion, engine_->deps.scheduler->now_ns());
+  return engine_->deps.cqs->complete(qp.receive_owner().cqn, completion,
+                                     engine_->deps.scheduler->now_ns());
 }
 
 /// That the peer was not told nobody hears of but by the state of the queue pair.

@@ -3,9 +3,8 @@
 // Messages to a queue pair whose receives are tagged buffers too (Documentation/tag_matching.md of
 // rdma-core):
 //
-//   NO_TAG, FIN         into a receive of the queue, whole. FIN so by
-//   uct_rc_mlx5_iface_common_poll_rx
-//                       of UCX, which finds both under TM_NO_TAG
+//   NO_TAG, FIN         into a receive of the queue, whole: UCX finds both under TM_NO_TAG
+//                       (uct_rc_mlx5_iface_common_poll_rx)
 //   EAGER, matched      what is behind its header into the entry's buffer. One packet: one
 //                       completion, more: one when it has matched and one at the end
 //   RNDV, matched       one completion now; the data is fetched, and has its own then
@@ -23,6 +22,7 @@
 #include <algorithm>
 
 #include "model/transport/responder.hpp"
+#include "model/transport/tag_completions.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -112,12 +112,7 @@ void Responder::report_match(const Qp& qp) {
   work_.tagged->report = {prm::CqeAppOp::TM_CONSUMED, qp.tagged->match.index, qp.tagged->header};
   work_.completes = true;
   work_.owner = qp.receive_owner();
-  Completion& completion = work_.completion;
-  completion = Completion{};
-  completion.opcode = prm::CqeOpcode::NO_PACKET;
-  completion.qpn = qp.qpn;
-  completion.user_index = work_.owner.user_index;
-  completion.tags = &work_.tagged->report;
+  work_.completion = tag_completion(qp, prm::CqeOpcode::NO_PACKET, work_.tagged->report);
 }
 
 /// The message is whole: what its completion, which is filled in but for this, says of tags.

@@ -25,17 +25,21 @@ void join_xrq(Qp& qp, SharedReceives& receives) {
   qp.sq.blocks = TaggedQp::kBlocks;
 }
 
-void cancel_entry(const Engine& engine, const Qp& qp, std::uint16_t index) {
-  const ReceiveOwner owner = qp.receive_owner();
-  const TagReport report{prm::CqeAppOp::TM_MSG_COMPLETION_CANCELED, index, {}};
+Completion tag_completion(const Qp& qp, prm::CqeOpcode opcode, const TagReport& report) {
   Completion completion;
-  completion.opcode = prm::CqeOpcode::RESP_SEND;
+  completion.opcode = opcode;
   completion.qpn = qp.qpn;
-  completion.user_index = owner.user_index;
+  completion.user_index = qp.receive_owner().user_index;
   completion.tags = &report;
+  return completion;
+}
+
+void cancel_entry(const Engine& engine, const Qp& qp, std::uint16_t index) {
+  const TagReport report{prm::CqeAppOp::TM_MSG_COMPLETION_CANCELED, index, {}};
   // A CQ without room has raised its own error; the QP is, or is going, to ERR already.
-  static_cast<void>(
-      engine.deps.cqs->complete(owner.cqn, completion, engine.deps.scheduler->now_ns()));
+  static_cast<void>(engine.deps.cqs->complete(qp.receive_owner().cqn,
+                                              tag_completion(qp, prm::CqeOpcode::RESP_SEND, report),
+                                              engine.deps.scheduler->now_ns()));
 }
 
 void cancel_message(const Engine& engine, Qp& qp) {

@@ -22,6 +22,9 @@ struct Work;
 
 /// `qp` is new: if it receives by an XRQ, that one's CQ and list are its own from now on.
 void join_xrq(Qp& qp, SharedReceives& receives);
+/// A completion of the XRQ's CQ that says `report`, which must stay until it is written.
+[[nodiscard]] Completion tag_completion(const Qp& qp, prm::CqeOpcode opcode,
+                                        const TagReport& report);
 /// Entry `index` will not be filled.
 void cancel_entry(const Engine& engine, const Qp& qp, std::uint16_t index);
 /// The entry of the message that is coming in, if it has one.
