@@ -64,7 +64,7 @@ void Uplink::tell_whether_full() {
 bool Uplink::take_one(std::size_t from) {
   // A frame too short for a link header is none: other ports may look at its addresses.
   constexpr std::size_t kLeast = kEthernetBytes;
-  if (!wire_->has_frames()) return false;
+  if (!wire_->can_answer()) return false;
   const std::span<std::byte> buffer = wire_->next_buffer();
   const auto bytes = channels_[from]->receive(buffer);
   if (!bytes) return false;

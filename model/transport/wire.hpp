@@ -107,9 +107,9 @@ class Wire {
   /// others goes on.
   void set_full(bool full);
   /// True when a request may be sent now.
-  [[nodiscard]] bool has_room() const noexcept { return !is_full_ && has_frames(); }
+  [[nodiscard]] bool has_room() const noexcept { return !is_full_ && can_answer(); }
   /// True when something may come in by the uplink, and be answered.
-  [[nodiscard]] bool has_frames() const noexcept { return free_.size() > kReserve; }
+  [[nodiscard]] bool can_answer() const noexcept { return free_.size() > kReserve; }
   /// How many requests may be sent now.
   [[nodiscard]] std::size_t room() const noexcept {
     return has_room() ? free_.size() - kReserve : 0;

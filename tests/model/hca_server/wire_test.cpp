@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 
 #include "base/unique_fd.hpp"
@@ -237,6 +238,16 @@ TEST_F(WireStream, MuchForAPeerThatReads_IsFullUntilItHasRead) {
     static_cast<void>(read_all(peer.get()));
     EXPECT_FALSE(channel_->receive(nothing));
   }
+  EXPECT_FALSE(channel_->is_full());
+}
+
+TEST_F(WireStream, PeerThatHasReadNothingForASecond_StopsNobody) {
+  const UniqueFd peer = join();
+  const Bytes frame = frame_of(9000);
+  for (int sent = 0; sent < 200 && !channel_->is_full(); ++sent) EXPECT_TRUE(channel_->send(frame));
+  ASSERT_TRUE(channel_->is_full());
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (channel_->is_full() && std::chrono::steady_clock::now() < until) poll(nullptr, 0, 10);
   EXPECT_FALSE(channel_->is_full());
 }
 
