@@ -294,11 +294,15 @@ prm::Buffer<prm::flow_table_nic_cap> offered_flow_tables(PortType port_type, boo
   const auto rdma = Domain::at(c.bytes<"flow_table_properties_nic_receive_rdma">());
   offer_domain(rdma);
   rdma.set<"table_miss_action_domain", 1>();
+  offer_domain(Domain::at(c.bytes<"flow_table_properties_nic_transmit_rdma">()));
   if (port_type == PortType::Ethernet) {
     offer_domain(Domain::at(c.bytes<"flow_table_properties_nic_transmit">()));
     offer_changes(c);
   }
-  if (!no_bth_opcode) c.set<"ft_field_support_2_nic_receive_rdma.bth_opcode", 1>();
+  if (!no_bth_opcode) {
+    c.set<"ft_field_support_2_nic_receive_rdma.bth_opcode", 1>();
+    c.set<"ft_field_support_2_nic_transmit_rdma.bth_opcode", 1>();
+  }
   return c;
 }
 

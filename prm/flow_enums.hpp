@@ -17,6 +17,7 @@ enum class FlowTableType : std::uint8_t {
   NIC_TX = 0x1,
   FDB = 0x4,
   RDMA_RX = 0x7,  // source file only: FS_FT_RDMA_RX of mlx5/core/fs_core.h
+  RDMA_TX = 0x8,  // source file only: FS_FT_RDMA_TX of mlx5/core/fs_core.h
 };
 /// "RDMA_RX".
 [[nodiscard]] std::string_view name(FlowTableType type) noexcept;

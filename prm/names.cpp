@@ -62,6 +62,7 @@ std::string_view name(FlowTableType value) noexcept {
     PORTCULLIS_PRM_NAME(FlowTableType, NIC_TX);
     PORTCULLIS_PRM_NAME(FlowTableType, FDB);
     PORTCULLIS_PRM_NAME(FlowTableType, RDMA_RX);
+    PORTCULLIS_PRM_NAME(FlowTableType, RDMA_TX);
   }
   return "UNKNOWN";
 }

@@ -67,12 +67,14 @@ constexpr std::uint32_t bit(prm::ModifyFte field) noexcept { return 1U << prm::n
 /// (mlx5_cmd_update_root_ft of mlx5/core/fs_cmd.c).
 bool FlowTables::is_domain(FlowTableType type) const noexcept {
   return type == FlowTableType::NIC_RX || type == FlowTableType::RDMA_RX ||
+         type == FlowTableType::RDMA_TX ||
          (type == FlowTableType::NIC_TX && deps_.port_type == PortType::Ethernet);
 }
 
 /// Of a type that is a domain.
 std::optional<std::uint32_t>& FlowTables::root_of(FlowTableType type) noexcept {
   if (type == FlowTableType::NIC_TX) return send_root_;
+  if (type == FlowTableType::RDMA_TX) return rdma_send_root_;
   return type == FlowTableType::NIC_RX ? nic_root_ : rdma_root_;
 }
 
@@ -108,7 +110,6 @@ Verdict FlowTables::create_table(FlowTableType type,
   if (type == FlowTableType::RDMA_RX && deps_.behaviours->rdma_rx_refused)
     return refuse(CommandStatus::BAD_PARAM_ERR, kRefusedDomain);
   const std::uint32_t level = context.get<"level">();
-  if (level > kMaxLevel) return refuse(CommandStatus::BAD_PARAM_ERR, kLevel);
   if (context.get<"log_size">() > kLogMaxTableSize)
     return refuse(CommandStatus::BAD_PARAM_ERR, kTableSize);
   const bool tunnels = context.get<"reformat_en">() != 0 || context.get<"decap_en">() != 0;
@@ -580,6 +581,7 @@ void FlowTables::clear() {
   underlay_roots_.clear();
   nic_root_.reset();
   rdma_root_.reset();
+  rdma_send_root_.reset();
   send_root_.reset();
   samplers_.clear();
   sampler_ids_.clear();

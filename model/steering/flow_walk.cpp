@@ -195,6 +195,11 @@ FlowDecision FlowTables::admit_datagram(std::span<const std::byte> frame, std::u
   return decide(walk(root->second.table, std::move(datagram), /*underlay=*/true));
 }
 
+bool FlowTables::leave(std::span<const std::byte> frame) {
+  return !rdma_send_root_ ||
+         walk(*rdma_send_root_, steered(frame), /*underlay=*/false).end != End::Drop;
+}
+
 FlowDecision FlowTables::send(std::span<const std::byte> frame, std::uint32_t sqn,
                               std::uint32_t metadata) {
   if (!send_root_) return {};

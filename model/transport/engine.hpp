@@ -30,6 +30,8 @@ struct Engine {
   /// Sends the packet whose payload already stands at its offset in wire->next_buffer().
   void transmit(const Qp& qp, const PacketHeader& header, std::size_t payload_bytes) const {
     const std::size_t length = qp.frame.finish(wire->next_buffer(), header, payload_bytes);
+    if (deps.flows->holds_packets() && !deps.flows->leave(wire->next_buffer().first(length)))
+      return;
     const Way way = way_of(qp);
     if (!way_out->is_free(priority_of(qp)) && leaves(qp, way))
       return way_out->send_later(length, way, priority_of(qp));

@@ -12,7 +12,10 @@
 
 #include <cstdint>
 
+#include "model/cq.hpp"
 #include "model/shared_receives.hpp"
+#include "model/tag_matching/tag_report.hpp"
+#include "prm/cqe.hpp"
 
 namespace portcullis::model {
 

@@ -168,6 +168,43 @@ TEST_F(FlowCommands, EntryOfWhatIsSent_ForwardsToTablesOfItsTypeAlone) {
   EXPECT_EQ(set(in, destination(FlowDestination::VPORT, 0)).status, CommandStatus::BAD_PARAM_ERR);
 }
 
+/// FS_CHAINING_CAPS_RDMA_TX of mlx5/core/fs_core.c, and what mlx5_ib's counters.c asks
+/// for a counter of the CNPs that go out, on ports of both types.
+TEST_F(FlowCommands, CapabilityPage_OffersWhatLinuxChainsTablesOfQueuePairsBy) {
+  for (const PortType port_type : {PortType::Ethernet, PortType::InfiniBand}) {
+    start({}, "instant", port_type);
+    const Answer answer = capabilities();
+    const auto page = prm::ConstView<prm::flow_table_nic_cap>::at(
+        answer.as<prm::query_hca_cap_out>().bytes<"capability">());
+    const auto sent = prm::ConstView<prm::flow_table_prop_layout>::at(
+        page.bytes<"flow_table_properties_nic_transmit_rdma">());
+    EXPECT_EQ(sent.get<"ft_support">(), 1U);
+    EXPECT_EQ(sent.get<"flow_modify_en">(), 1U);
+    EXPECT_EQ(sent.get<"modify_root">(), 1U);
+    EXPECT_EQ(sent.get<"identified_miss_table_mode">(), 1U);
+    EXPECT_EQ(sent.get<"flow_table_modify">(), 1U);
+    EXPECT_EQ(sent.get<"max_ft_level">(), 255U);
+    EXPECT_EQ(page.get<"ft_field_support_2_nic_transmit_rdma.bth_opcode">(), 1U);
+  }
+}
+
+TEST_F(FlowCommands, TableOfTheHighestLevel_IsMadeInEachDomainOfQueuePairs) {
+  EXPECT_TRUE(create_table(FlowTableType::RDMA_RX, 255).ok());
+  EXPECT_TRUE(create_table(FlowTableType::RDMA_TX, 255).ok());
+}
+
+TEST_F(FlowCommands, RootOfQueuePairs_IsMadeAndTakenAway) {
+  const Place place = table(FlowTableType::RDMA_TX);
+  const std::uint32_t id = group(place);
+  EXPECT_TRUE(set(entry_command(place, id, 3, kWriteOnly)).ok());
+  EXPECT_TRUE(root(root_command(place)).ok());
+  EXPECT_TRUE(root(root_command(place, prm::FlowTableRootOpMod::DISCONNECT)).ok());
+  EXPECT_TRUE(remove(place, 3).ok());
+  EXPECT_TRUE(destroy_group(place, id).ok());
+  EXPECT_TRUE(destroy(place).ok());
+  EXPECT_EQ(driver_->model().census().objects(), 0U);
+}
+
 TEST_F(FlowCommands, TableGroupEntryRoot_AreMadeAndGoneAgain) {
   const Place place = table();
   const std::uint32_t id = group(place);
