@@ -54,6 +54,18 @@ port.bind(("192.0.2.1", 0))
 port.sendto(bytes(64), ("192.0.2.2", 4791))'
 }
 
+# Linux counts both by entries of its own: what came with the mark of congestion in RDMA_RX, the
+# notifications that went out in RDMA_TX, of which this device sends none.
+congestion="cc_rx_ce_pkts,cc_tx_cnp_pkts"
+counts_congestion() {
+  on_host rdma statistic set link $1/1 optional-counters $congestion
+}
+# congestion_is DEVICE PATTERN
+congestion_is() {
+  on_host rdma statistic show link $1/1 >/host/results/congestion_$1.txt &&
+    grep -Eq "cc_rx_ce_pkts $2 cc_tx_cnp_pkts 0( |$)" /host/results/congestion_$1.txt
+}
+
 limit_s=120
 mount -t debugfs debugfs /sys/kernel/debug
 modprobe -a mlx5_core 8021q
@@ -89,8 +101,15 @@ check "ib_send_bw of UD" tool send_bw_ud ib_send_bw -F -x 1 -c UD -n $rounds
 check "ib_write_bw of UC" tool write_bw_uc ib_write_bw -F -x 1 -c UC -n $rounds
 check "ib_write_bw by the CM" by_cm write_bw_cm ib_write_bw -F -n $rounds
 check "ib_read_lat by the CM" by_cm read_lat_cm ib_read_lat -F -n $rounds
+check "Linux counts congestion" counts_congestion $device
+check "and on the other port" counts_congestion $other
+check "ib_write_bw without its mark" tool write_bw_unmarked ib_write_bw -F -x 1 -n $rounds
+check "counts none" congestion_is $other 0
+check "ib_write_bw with it" tool write_bw_marked ib_write_bw -F -x 1 --tclass 3 -n $rounds
+check "counts as much" congestion_is $other "[1-9][0-9]*"
+check "and its answers" congestion_is $device "[1-9][0-9]*"
 check "path MTU 4096" on_host sh -c "ip link set hca0 mtu 9000 && ip link set hca1 mtu 9000"
-check "ib_write_bw with it" tool write_bw_4096 ib_write_bw -F -x 1 -m 4096 -n $rounds
+check "ib_write_bw of 4096" tool write_bw_4096 ib_write_bw -F -x 1 -m 4096 -n $rounds
 check "our objects by DevX" by_devx $device
 check "and on the other port" by_devx $other
 check "fence-audit by DevX" nothing_was_late
