@@ -40,6 +40,7 @@ class Auditor {
     tenancy.leases = options_->leases;
     tenancy.timeout = static_cast<std::uint8_t>(options_->timeout);
     tenancy.retry = static_cast<std::uint8_t>(options_->retry);
+    tenancy.warm_up_deadline_s = options_->warm_up_deadline_s;
     tenancy.entry = plan_.entry;
     tenancy.counter_set = counter_ ? counter_->id() : std::uint8_t{0};
     if (plan_.is_for_groups()) {

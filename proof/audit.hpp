@@ -59,6 +59,7 @@ struct AuditOptions {
   std::uint64_t watch_ms = 5;     // after the last outcome of a round
   std::uint32_t timeout = 10;     // of the clients
   std::uint32_t retry = 3;
+  std::uint64_t warm_up_deadline_s = 60;  // TenancyOptions
   SessionOptions session = {};
   /// Ends it, with what the fences before came to: no round is cut between its revokes and what is
   /// seen of them. May be empty; the session's own check_not_stopped is not asked.

@@ -13,7 +13,6 @@ namespace portcullis::proof {
 namespace {
 
 /// For a machine with other work to do: a limit of this program, nothing that is measured.
-constexpr std::uint64_t kWarmUpDeadlineNs = 60 * kNsPerSecond;
 constexpr std::uint32_t kClientPsn = 0x100;
 constexpr std::uint64_t kPsnSeed = 1;  // a run is a function of its seeds
 
@@ -157,7 +156,8 @@ Result<void> Tenancy::start_traffic() {
     return std::ranges::all_of(clients_, [this](const auto& client) { return is_warm(*client); });
   };
   const auto is_settled = [&] { return all_write() || session_->has_failed_request(); };
-  PORTCULLIS_TRY(session_->run_until(session_->now_ns() + kWarmUpDeadlineNs, is_settled));
+  PORTCULLIS_TRY(session_->run_until(
+      session_->now_ns() + options_.warm_up_deadline_s * kNsPerSecond, is_settled));
   if (all_write()) return {};
   session_->clear_clients();
   for (const auto& client : clients_)
@@ -165,7 +165,7 @@ Result<void> Tenancy::start_traffic() {
       return fail(Errc::DeviceFailed,
                   "before any revoke: " + pmd::describe(*client->seen().failure));
   return fail(Errc::Timeout, fmt::format("the clients' first WRITEs did not complete within {} s",
-                                         kWarmUpDeadlineNs / kNsPerSecond));
+                                         options_.warm_up_deadline_s));
 }
 
 /// Leases that share a key only read in every fourth round, all of them: one that writes is what
