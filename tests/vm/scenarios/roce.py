@@ -9,6 +9,9 @@ import rdma_log
 from scenario import Scenario
 from scenarios import devx, netdev
 
+# Linux's own rules of RDMA_RX meet packets then.
+IN_PATH = ["--behaviour", "rdma-rx-in-path"]
+
 
 def judge(build: Path, results: Path) -> list[str]:
     wrong = rdma_log.judge(build, results) + wrong_packets(results / "one.pcap")
@@ -44,7 +47,7 @@ def wrong_packets(wire: Path) -> list[str]:
 SCENARIO = Scenario(
     summary="Linux mlx5_ib beside mlx5e: RoCEv2 between two ports, the RDMA CM, DevX on them",
     script="roce.sh",
-    servers=[[*netdev.ONE, "--pcap", "{results}/one.pcap"], netdev.TWO],
+    servers=[[*netdev.ONE, *IN_PATH, "--pcap", "{results}/one.pcap"], [*netdev.TWO, *IN_PATH]],
     programs=["tests/devx/devx-loopback", "tools/doctor/doctor",
               "tools/fence_audit/fence-audit"],
     judge=judge,

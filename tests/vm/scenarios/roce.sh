@@ -103,11 +103,12 @@ check "ib_write_bw by the CM" by_cm write_bw_cm ib_write_bw -F -n $rounds
 check "ib_read_lat by the CM" by_cm read_lat_cm ib_read_lat -F -n $rounds
 check "Linux counts congestion" counts_congestion $device
 check "and on the other port" counts_congestion $other
-check "ib_write_bw without its mark" tool write_bw_unmarked ib_write_bw -F -x 1 -n $rounds
+check "ib_send_bw of UD without its mark" \
+  tool unmarked_ud ib_send_bw -F -x 1 -c UD --tclass 4 -n $rounds
 check "counts none" congestion_is $other 0
-check "ib_write_bw with it" tool write_bw_marked ib_write_bw -F -x 1 --tclass 3 -n $rounds
-check "counts as much" congestion_is $other "[1-9][0-9]*"
-check "and its answers" congestion_is $device "[1-9][0-9]*"
+# Of a connected queue pair Linux hands over the DSCP alone (mlx5_set_path of mlx5_ib/qp.c).
+check "ib_send_bw of UD with it" tool marked_ud ib_send_bw -F -x 1 -c UD --tclass 7 -n $rounds
+check "counts them" congestion_is $other "[1-9][0-9]*"
 check "path MTU 4096" on_host sh -c "ip link set hca0 mtu 9000 && ip link set hca1 mtu 9000"
 check "ib_write_bw of 4096" tool write_bw_4096 ib_write_bw -F -x 1 -m 4096 -n $rounds
 check "our objects by DevX" by_devx $device
