@@ -248,11 +248,11 @@ pings() {
   return $ping_status
 }
 
-# loads TIMES: mlx5_ib goes and comes.
+# loads TIMES: mlx5_ib goes and comes, mlx5_core with it.
 loads() {
   load=0
   while [ $load -lt "$1" ]; do
-    modprobe -r mlx5_ib && wait_for 10 has_no_device || return 1
+    rmmod mlx5_ib mlx5_core && wait_for 10 has_no_device || return 1
     modprobe mlx5_ib && wait_for 10 has_device || return 1
     load=$((load + 1))
   done

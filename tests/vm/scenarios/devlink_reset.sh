@@ -132,5 +132,5 @@ check "leased serves anew" serve last
 check "a new owner has a lease" grants new
 takes_back new
 check "and leased ends" end_server
-modprobe -r mlx5_ib
+rmmod mlx5_ib
 check "unbinds" unbind "$bdf"

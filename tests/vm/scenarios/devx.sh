@@ -43,5 +43,5 @@ check "fence-audit" nothing_was_late
 check "ibv_rc_pingpong beside it" \
   pair rc_pingpong ibv_rc_pingpong -d $device -g 0 -n 200
 check "the firmware answers after it" answers "$bdf"
-modprobe -r mlx5_ib
+rmmod mlx5_ib
 check "unbinds" unbind "$bdf"

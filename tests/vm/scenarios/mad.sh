@@ -20,6 +20,6 @@ check "ibnetdiscover finds both" \
   asks "Ca.*1 \"H-$(guid_of $other)\"" ibnetdiscover -C $device
 check "ibping by LID" pings "$(lid_of $other)"
 modprobe -r ib_cm
-modprobe -r ib_umad mlx5_ib
+rmmod ib_umad mlx5_ib
 check "unbinds" unbind "$(hca 0)"
 check "the other unbinds" unbind "$(hca 1)"

@@ -25,5 +25,5 @@ check "ib_send_bw with a shared receive queue" \
 check "mlx5_ib goes and comes 3 times" loads 3
 check "its port is ACTIVE again" wait_for 20 is_active
 check "ibv_rc_pingpong after that" pair rc_pingpong_again ibv_rc_pingpong -d $device -n $rounds
-modprobe -r mlx5_ib
+rmmod mlx5_ib
 check "unbinds" unbind "$bdf"

@@ -32,5 +32,5 @@ for tool in ib_write_lat ib_send_lat ib_read_lat ib_write_bw ib_send_bw ib_atomi
   check "$tool of XRC" pair ${tool}_xrc $tool -F -c XRC -d $device -n $rounds
 done
 
-modprobe -r mlx5_ib
+rmmod mlx5_ib
 check "unbinds" unbind "$bdf"

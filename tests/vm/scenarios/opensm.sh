@@ -27,6 +27,6 @@ check "ibping by GUID, whose LID opensm tells" pings -G "0x$(guid_of $other)"
 kill $opensm
 cp /dev/shm/opensm.log /host/results/opensm.log
 modprobe -r ib_cm
-modprobe -r ib_umad mlx5_ib
+rmmod ib_umad mlx5_ib
 check "unbinds" unbind "$(hca 0)"
 check "the other unbinds" unbind "$(hca 1)"
