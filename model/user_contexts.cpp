@@ -331,6 +331,9 @@ Verdict UserContexts::admit(const Command& command) const {
     if (naming.opcode != head.opcode || naming.act == Act::Creates || naming.act == Act::Takes)
       continue;
     const std::uint32_t number = number_in(command, naming);
+    if (naming.kind == Kind::Uar && naming.act == Act::Uses &&
+        !owners_.contains({Kind::Uar, number}))
+      continue;
     if (number != 0 && !may_use(head.uid, {naming.kind, number}))
       return refuse(naming.kind == Kind::Mkey ? CommandStatus::BAD_PARAM_ERR  // see commands.hpp
                                               : CommandStatus::BAD_RES_ERR,

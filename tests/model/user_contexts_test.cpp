@@ -249,6 +249,26 @@ TEST_F(UserContexts, ObjectOfTheKernel_IsNotThere) {
   EXPECT_EQ(create_key(context(), pd(kKernel)).status, CommandStatus::BAD_RES_ERR);
 }
 
+/// As Linux 5.10 gives a process its UARs (allocate_uars of mlx5_ib/main.c).
+TEST_F(UserContexts, UarOfTheKernel_HasQueuesOfAnyContext) {
+  const std::uint32_t uid = context();
+  Parts own = parts(uid);
+  own.uar = uar(kKernel);
+  const Answer cq = create_cq(uid, own);
+  ASSERT_TRUE(cq.ok());
+  const std::uint32_t cqn = cq.as<prm::create_cq_out>().get<"cqn">();
+  EXPECT_TRUE(create_qp(uid, own, pd(uid), cqn).ok());
+  own.uar = uar(context());
+  EXPECT_EQ(create_cq(uid, own).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(UserContexts, UarThatIsNotThere_HasNone) {
+  const std::uint32_t uid = context();
+  Parts own = parts(uid);
+  own.uar += 0x100;
+  EXPECT_EQ(create_cq(uid, own).status, CommandStatus::BAD_RES_ERR);
+}
+
 TEST_F(UserContexts, Kernel_UsesEveryonesObjects) {
   const std::uint32_t uid = context();
   const std::uint32_t domain = pd(uid);
