@@ -381,8 +381,11 @@ bool Core::look_at_uar(std::uint32_t uar) {
     eqs.doorbell(uar, cells::be32(value), offset == prm::kEqDoorbellArm);
     worked = true;
   }
-  if (cells::take<std::uint64_t>(page + prm::kCqDoorbell) != 0) {
-    cqs.kick(uar);
+  if (const auto rung = cells::take<std::uint64_t>(page + prm::kCqDoorbell); rung != 0) {
+    if (sees_every_store_)
+      cqs.ring(uar, prm::cq_doorbell_cqn(cells::be64(rung)));
+    else
+      cqs.kick(uar);
     worked = true;
   }
   bool kicked = false;

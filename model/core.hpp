@@ -85,8 +85,8 @@ class Core {
     /// No store to the BAR overwrites another before it is seen, so the command doorbell's vector
     /// counts: an entry starts when its own bit is rung. A driver may own an entry half filled
     /// while it rings for another (cmd_work_handler of mlx5/core/cmd.c marks it pending between
-    /// ownership and doorbell). Without it a ring may have been overwritten by the next one, and
-    /// any ring is one for every entry.
+    /// ownership and doorbell). So does the number in a CQ's doorbell. Without it a ring may have
+    /// been overwritten by the next one, and any ring is one for every entry, or every CQ.
     bool sees_every_store = false;
   };
   /// The transport's errors.

@@ -409,6 +409,10 @@ void CqTable::kick(std::uint32_t uar) {
     if (cqs_[cqn].uar == uar) read_arm_record(cqn, cqs_[cqn]);
 }
 
+void CqTable::ring(std::uint32_t uar, std::uint32_t cqn) {
+  if (exists(cqn) && cqs_[cqn].uar == uar) read_arm_record(cqn, cqs_[cqn]);
+}
+
 void CqTable::read_arm_record(std::uint32_t cqn, Cq& cq) {
   const auto record = dma_->load_be32(cq.record + prm::record_byte(prm::kCqArmDb));
   // The sequence number tells a fresh request from the one that an event has already answered.

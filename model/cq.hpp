@@ -92,8 +92,11 @@ class CqTable {
   }
   [[nodiscard]] std::uint32_t uar_of(std::uint32_t cqn) const noexcept { return cqs_[cqn].uar; }
   [[nodiscard]] std::uint32_t eqn_of(std::uint32_t cqn) const noexcept { return cqs_[cqn].eqn; }
-  /// The CQ cell of `uar` was kicked: reads the arm record of every CQ on it.
+  /// The CQ cell of `uar` was kicked: reads the arm record of every CQ on it. One that was never
+  /// armed is armed by that, too: its record is 0 from the start, as of a first request.
   void kick(std::uint32_t uar);
+  /// The doorbell of `uar` named that CQ: reads the arm record of this one, if it is on that page.
+  void ring(std::uint32_t uar, std::uint32_t cqn);
   [[nodiscard]] std::size_t size() const noexcept { return live_numbers_.size(); }
   void clear() noexcept;
 
