@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import scenario
 import vm_tree
-from scenarios import mlx5_core, mlx5_ib_loads, rdma_core_tests, roce_rxe, trace
+from scenarios import mlx5_core, mlx5_ib_loads, rdma_core_tests, roce_rxe, storage, trace
 
 
 class VmTree(unittest.TestCase):
@@ -97,7 +97,7 @@ class VmTree(unittest.TestCase):
                                     "mlx5_ib_qps", "netdev", "netdev_6_1", "nic_tx", "nvme",
                                     "nvme_pi", "post_cost", "post_cost_eth", "rdma_core_tests",
                                     "rdma_core_tests_eth", "roce", "roce_rxe", "soft-roce",
-                                    "testpmd", "ucx", "ucx_tags"})
+                                    "storage", "testpmd", "ucx", "ucx_tags"})
 
     def test_kernel_is_the_newest_of_the_series_that_is_asked_for(self):
         for release in ("6.1.0-9-amd64", "6.12.9+deb13-amd64"):
@@ -222,6 +222,26 @@ class Judges(unittest.TestCase):
                 "| CREATE_EQ op_mod 0x0 | in.pas.count | 1, 2 | so |\n"
                 "| ALLOC_UAR op_mod 0x0 | | only Linux's | so |\n")
         self.assertEqual(trace.found(comparison), trace.documented(text))
+
+
+class Storage(unittest.TestCase):
+    def test_a_command_that_is_not_ok_is_refused(self):
+        fine = "command 1 CREATE_QP 0x500 op_mod 0x0\nstatus OK 0x0\nin.opcode 0x500\n"
+        bad = "command 2 CREATE_MKEY 0x200 op_mod 0x0\nslot 3\nstatus BAD_PARAM_ERR 0x3\n"
+        self.assertEqual(storage.refused("\n".join([fine, bad, fine])),
+                         ["CREATE_MKEY BAD_PARAM_ERR"])
+
+    def test_a_command_without_an_answer_takes_nothing_from_the_next(self):
+        none = "command 1 CREATE_QP 0x500 op_mod 0x0\nin.opcode 0x500\n"
+        bad = "command 2 CREATE_MKEY 0x200 op_mod 0x0\nstatus BAD_PARAM_ERR 0x3\n"
+        self.assertEqual(storage.refused(none + "\n" + bad), ["CREATE_MKEY BAD_PARAM_ERR"])
+
+    def test_what_a_connection_that_is_lost_says_is_trouble(self):
+        for line in ("scsi host0: ib_srp: failed RECV status WR flushed (5) for CQE 1",
+                     "rpcrdma: connection to 192.0.2.2:20049 closed: error -103",
+                     "iser: iser_err_comp: command failure: local protection error (4)"):
+            with self.subTest(line=line):
+                self.assertRegex(line, storage.TROUBLE)
 
 
 class Loads(unittest.TestCase):

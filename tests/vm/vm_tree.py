@@ -2,7 +2,8 @@
 #
 # What a virtual machine is made of: QEMU 10.1 or newer with vfio-user-pci, the kernels of Debian
 # 12 and 13 with their modules, a busybox. Built once from Debian packages into a cache, used from
-# there afterwards. opensm is in it too: on a host it would run the fabric that the host is on.
+# there afterwards. opensm and open-iscsi are in it too, for on a host they would run at once, the
+# first one over the fabric that the host is on.
 """The cached tree of Debian 13 that a scenario boots from."""
 
 import hashlib
@@ -116,7 +117,7 @@ def build(root: Path, archive: list[str]) -> None:
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     install = ("DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "
                "-o Acquire::Check-Valid-Until=false -t trixie-backports qemu-system-x86 "
-               "busybox-static opensm")
+               "busybox-static opensm open-iscsi")
     hook = unfinished.with_suffix(".kernels")
     hook.write_text(kernels_hook(), encoding="utf-8")
     hook.chmod(0o755)
