@@ -107,7 +107,15 @@ Verdict query_vport_counter(
   put_count(out.bytes<"transmitted_eth_unicast">(), sent(Cast::Unicast));
   put_count(out.bytes<"transmitted_eth_multicast">(), sent(Cast::Multicast));
   put_count(out.bytes<"transmitted_eth_broadcast">(), sent(Cast::Broadcast));
-  if (request.in.get<"clear">() != 0) counters = {};
+  PortCounters::PacketCounts& packets = core.port_counters.packets;
+  put_count(out.bytes<"received_ib_unicast">(), packets.received);
+  put_count(out.bytes<"transmitted_ib_unicast">(), packets.sent);
+  put_count(out.bytes<"received_ib_multicast">(), packets.received_by_group);
+  put_count(out.bytes<"transmitted_ib_multicast">(), packets.sent_to_group);
+  if (request.in.get<"clear">() != 0) {
+    counters = {};
+    packets = {};
+  }
   return {};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What an Ethernet port counts of the frames that its send queues gave it and that came to its
-// receive side. Packets of queue pairs are the transport's and not among them.
+// receive side, and what a vport counts of packets of queue pairs.
 #pragma once
 
 #include <array>
@@ -56,14 +56,19 @@ struct PortCounters {
     std::array<PriorityCount, kPriorities> priorities{};
     PauseCounts stopped{};  // by the other end
   };
-  Counts port;   // PPCNT
-  Counts vport;  // QUERY_VPORT_COUNTER; no lengths
+  /// Of queue pairs, multicast those to and from groups.
+  struct PacketCounts {
+    TrafficCount received, sent, received_by_group, sent_to_group;
+  };
+  Counts port;           // PPCNT
+  Counts vport;          // QUERY_VPORT_COUNTER; no lengths
+  PacketCounts packets;  // QUERY_VPORT_COUNTER, received_ib_unicast and its like
 
   /// The vport counts `frame` so often.
   void count_received(std::span<const std::byte> frame, int times,
                       std::uint8_t priority = 0) noexcept {
     add(port.received, frame);
-    add(port.priorities[priority].received, frame);
+    add(port.priorities[priority].received, frame.size());
     for (int i = 0; i < times; ++i) add(vport.received, frame);
     for (std::size_t i = 0; i < kClasses.size(); ++i)
       if (frame.size() + kFcsBytes <= kClasses[i]) {
@@ -73,8 +78,14 @@ struct PortCounters {
   }
   void count_sent(std::span<const std::byte> frame, std::uint8_t priority = 0) noexcept {
     add(port.sent, frame);
-    add(port.priorities[priority].sent, frame);
+    add(port.priorities[priority].sent, frame.size());
     add(vport.sent, frame);
+  }
+  void count_packet_sent(bool to_group, std::size_t bytes) noexcept {
+    add(to_group ? packets.sent_to_group : packets.sent, bytes);
+  }
+  void count_packet_received(bool by_group, std::size_t bytes) noexcept {
+    add(by_group ? packets.received_by_group : packets.received, bytes);
   }
   /// `said` is nothing for one of an unknown kind.
   void count_control(const std::optional<PauseFrame>& said) noexcept {
@@ -121,13 +132,13 @@ struct PortCounters {
   [[nodiscard]] static bool speaks_of(const PauseFrame& said, std::size_t priority) noexcept {
     return said.is_per_priority ? (said.priorities >> priority & 1) != 0 : priority == 0;
   }
-  static void add(TrafficCount& count, std::span<const std::byte> frame) noexcept {
+  static void add(TrafficCount& count, std::size_t bytes) noexcept {
     ++count.packets;
-    count.octets += frame.size();
+    count.octets += bytes;
   }
   static void add(std::array<TrafficCount, kCasts>& counts,
                   std::span<const std::byte> frame) noexcept {
-    add(counts[static_cast<std::size_t>(cast_of(frame))], frame);
+    add(counts[static_cast<std::size_t>(cast_of(frame))], frame.size());
   }
 };
 

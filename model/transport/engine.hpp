@@ -32,6 +32,7 @@ struct Engine {
     const std::size_t length = qp.frame.finish(wire->next_buffer(), header, payload_bytes);
     if (deps.flows->holds_packets() && !deps.flows->leave(wire->next_buffer().first(length)))
       return;
+    deps.port_counters->count_packet_sent(qp.path.dest_qpn == prm::kMulticastQpn, length);
     const Way way = way_of(qp);
     if (!way_out->is_free(priority_of(qp)) && leaves(qp, way))
       return way_out->send_later(length, way, priority_of(qp));

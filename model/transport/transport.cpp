@@ -131,6 +131,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   [[nodiscard]] bool is_from_port(const Packet& packet) const noexcept;
   [[nodiscard]] bool is_on_vlan(const Packet& packet) const noexcept;
   [[nodiscard]] bool has_groups() const noexcept;
+  void count(const Packet& packet, std::span<const std::byte> frame) noexcept;
   std::uint64_t take_copy(std::span<const std::byte> frame, Origin from, Offer offer);
   void accept_of_group(const Packet& packet);
   void accept_underlay(const Qp& qp, const Packet& packet);
@@ -455,9 +456,15 @@ std::uint64_t Transport::State::take_now(std::span<const std::byte> frame, Origi
   const auto packet =
       wire->port_type() == PortType::InfiniBand ? decode_infiniband(frame) : decode(frame);
   if (!packet) return receive_other(frame, packet.error(), from, offer);
+  count(*packet, frame);
   if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return 0;
   if (!inbox.hold(*packet)) accept(*packet);
   return 0;
+}
+
+void Transport::State::count(const Packet& packet, std::span<const std::byte> frame) noexcept {
+  engine.deps.port_counters->count_packet_received(packet.dest_qpn == prm::kMulticastQpn,
+                                                   frame.size());
 }
 
 /// A copy that came for other reasons than its address is a queue pair's only through its group.
@@ -468,6 +475,7 @@ std::uint64_t Transport::State::take_copy(std::span<const std::byte> frame, Orig
     const auto packet = is_infiniband ? decode_infiniband(frame) : decode(frame);
     if (packet && packet->dest_qpn == prm::kMulticastQpn &&
         engine.deps.groups->members(packet->dest_ip) != nullptr) {
+      count(*packet, frame);
       if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return 0;
       if (!inbox.hold(*packet)) accept(*packet);
       return 0;

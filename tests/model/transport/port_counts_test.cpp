@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a port counts of RoCE frames that it does not take: too long for it, changed on their way,
-// or with headers that contradict each other.
+// What a port counts of packets of queue pairs, and of RoCE frames that it does not take: too long
+// for it, changed on their way, or with headers that contradict each other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +50,24 @@ class PortCounts : public ::testing::Test {
 TEST_F(PortCounts, PacketThatIsWell_IsAnsweredAndNoError) {
   EXPECT_THAT(answers_to(request(64)), SizeIs(1));
   EXPECT_EQ(host.port_counts().malformed + host.port_counts().wrong_icrc, 0U);
+}
+
+TEST_F(PortCounts, RequestAndAnswer_AreCountedWithTheirOctets) {
+  const auto frame = request(64);
+  ASSERT_THAT(answers_to(frame), SizeIs(1));
+  const PortCounters::PacketCounts& counts = host.packet_counts();
+  EXPECT_EQ(counts.received.packets, 1U);
+  EXPECT_EQ(counts.received.octets, frame.size());
+  EXPECT_EQ(counts.sent.packets, 1U);
+  EXPECT_EQ(counts.sent.octets, 14U + 20U + 8U + 12U + 4U + 4U);  // Ethernet to AETH, ICRC
+  EXPECT_EQ(counts.received_by_group.packets + counts.sent_to_group.packets, 0U);
+}
+
+TEST_F(PortCounts, PacketThatIsLost_IsCountedByNoneOfThem) {
+  auto frame = request(64);
+  frame[frame.size() - 8] ^= std::byte{1};  // of the payload
+  EXPECT_THAT(answers_to(frame), IsEmpty());
+  EXPECT_EQ(host.packet_counts().received.packets + host.packet_counts().sent.packets, 0U);
 }
 
 TEST_F(PortCounts, PacketThatWasChanged_IsCountedByItsCrc) {

@@ -238,6 +238,9 @@ class Host {
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] const PortCounters::Counts& port_counts() const { return port_counters_.port; }
+  [[nodiscard]] const PortCounters::PacketCounts& packet_counts() const {
+    return port_counters_.packets;
+  }
   /// What the queue pairs of set 0 met: all, unless a test says otherwise.
   [[nodiscard]] const QCounters& q_counters() { return q_counters_.at(0); }
   [[nodiscard]] Behaviours& behaviours() { return behaviours_; }

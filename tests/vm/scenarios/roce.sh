@@ -54,6 +54,12 @@ port.bind(("192.0.2.1", 0))
 port.sendto(bytes(64), ("192.0.2.2", 4791))'
 }
 
+# has_counted COUNTER ..: each is more than 0.
+has_counted() {
+  for counter; do
+    test "$(cat /sys/class/infiniband/$device/ports/1/counters/$counter)" -gt 0 || return 1
+  done
+}
 # Linux counts both by entries of its own: what came with the mark of congestion in RDMA_RX, the
 # notifications that went out in RDMA_TX, of which this device sends none.
 congestion="cc_rx_ce_pkts,cc_tx_cnp_pkts"
@@ -101,6 +107,8 @@ check "ib_send_bw of UD" tool send_bw_ud ib_send_bw -F -x 1 -c UD -n $rounds
 check "ib_write_bw of UC" tool write_bw_uc ib_write_bw -F -x 1 -c UC -n $rounds
 check "ib_write_bw by the CM" by_cm write_bw_cm ib_write_bw -F -n $rounds
 check "ib_read_lat by the CM" by_cm read_lat_cm ib_read_lat -F -n $rounds
+check "the port counts what queue pairs sent" has_counted port_xmit_packets port_xmit_data \
+  port_rcv_packets port_rcv_data
 check "Linux counts congestion" counts_congestion $device
 check "and on the other port" counts_congestion $other
 check "ib_send_bw of UD without its mark" \
