@@ -21,6 +21,8 @@ check "rping" served rping rping -s -a 192.0.2.2 -C 20 -v -V -- \
 check "ucmatose" served ucmatose ucmatose -b 192.0.2.2 -C 20 -- \
   ucmatose -b 192.0.2.1 -s 192.0.2.2 -C 20
 check "udaddy" served udaddy udaddy -b 192.0.2.2 -C 20 -- udaddy -b 192.0.2.1 -s 192.0.2.2 -C 20
+check "rdma_xserver" served xserver rdma_xserver -- rdma_xclient -s 192.0.2.2
+check "rdma_xserver by XRC" served xserver_xrc rdma_xserver -c x -- rdma_xclient -s 192.0.2.2 -c x
 check "mckey: a group of UD queue pairs" served mckey mckey -m 239.1.2.3 -b 192.0.2.2 -C 20 -- \
   mckey -s -m 239.1.2.3 -b 192.0.2.1 -C 20
 check "connected mode" in_mode connected 32000

@@ -92,6 +92,8 @@ check "rping" served rping rping -s -a 192.0.2.2 -C 20 -v -V -- \
 check "ucmatose" served ucmatose ucmatose -b 192.0.2.2 -C 20 -- \
   ucmatose -b 192.0.2.1 -s 192.0.2.2 -C 20
 check "udaddy" served udaddy udaddy -b 192.0.2.2 -C 20 -- udaddy -b 192.0.2.1 -s 192.0.2.2 -C 20
+check "rdma_xserver" served xserver rdma_xserver -- rdma_xclient -s 192.0.2.2
+check "rdma_xserver by XRC" served xserver_xrc rdma_xserver -c x -- rdma_xclient -s 192.0.2.2 -c x
 check "a VLAN" on_vlan
 check "ping on it" on_host ping -q -c 3 -I 198.51.5.1 198.51.5.2
 check "rping on it" served rping_vlan rping -s -a 198.51.5.2 -C 20 -v -V -- \
