@@ -136,9 +136,13 @@ asks_target() {
     >/sys/class/infiniband_srp/srp-$device-1/add_target 2>/dev/null
 }
 finds_target() { wait_for 20 asks_target "$@" && wait_for 30 finds_disk; }
+# leaves_target: the disk goes first, the connection later (srp_remove_target of ulp/srp/ib_srp.c).
+has_left() { ! on_host rdma resource show qp link $device | grep -q "type RC"; }
 leaves_target() {
+  on_host rdma resource show qp link $device >/host/results/qps.txt
+  grep -q "type RC" /host/results/qps.txt || return 1
   for port in /sys/class/srp_remote_ports/*; do echo 1 >"$port/delete" || return 1; done
-  wait_for 30 lost_disk
+  wait_for 30 lost_disk && wait_for 30 has_left
 }
 is_the_targets() { test -b "$disk" && on_host cmp -n 67108864 $disk /dev/ram1; }
 
