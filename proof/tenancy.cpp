@@ -12,7 +12,6 @@
 namespace portcullis::proof {
 namespace {
 
-/// For a machine with other work to do: a limit of this program, nothing that is measured.
 constexpr std::uint32_t kClientPsn = 0x100;
 constexpr std::uint64_t kPsnSeed = 1;  // a run is a function of its seeds
 

@@ -42,7 +42,9 @@ struct TenancyOptions {
   RevokeMode mode = RevokeMode::Serial;
   /// Of a fence's commands: what takes longer is measured too, it only breaks the contract.
   std::uint64_t fence_deadline_ms = 60'000;
-  std::uint64_t warm_up_deadline_s = 60;  // until each client's first WRITE has completed
+  /// Until each client's first WRITE has completed. For a machine with other work to do: a limit of
+  /// this program, nothing that is measured.
+  std::uint64_t warm_up_deadline_s = 60;
   /// Which DROP entries the leases have; none: what `entry` needs.
   std::optional<steering::Choice> entries = {};
   /// Of the plan that will revoke: what it needs from the grant on is done then.
