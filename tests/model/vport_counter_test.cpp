@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a vport counts of the frames that a station on its wire sends.
+// What a vport counts of the frames that a station on its wire sends, RoCE among them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/transport/frame.hpp"
 #include "model/transport/wire.hpp"
 #include "model/transport_port.hpp"
 #include "prm/ethernet_port_commands.hpp"
@@ -23,6 +24,8 @@ using prm::FlowTableType;
 using prm::Opcode;
 
 constexpr std::size_t kFrameBytes = 60;
+constexpr std::size_t kPacketBytes = 14 + 20 + 8 + 12 + 4;  // Ethernet to BTH, ICRC
+constexpr Mac kFunctionMac{0x02, 0, 0, 0, 0, 0x31};
 
 /// Sends, and hears nothing.
 class Station final : public FrameSink {
@@ -44,6 +47,11 @@ class Station final : public FrameSink {
     std::ranges::fill(frame, std::byte{0});
     std::ranges::copy(std::as_bytes(std::span(address)), frame.begin());
     wire_->send(port_, bytes);
+  }
+  void send_packet(const Path& path) {
+    PacketHeader header;
+    header.opcode = BthOpcode::SendOnly;
+    wire_->send(port_, FrameTemplate(path).finish(wire_->next_buffer(), header, 0));
   }
 
  private:
@@ -71,6 +79,15 @@ class VportCounters : public ::testing::Test {
         .put<"nic_vport_context.promisc_mc">(of_groups ? 1 : 0)
         .set<"nic_vport_context.promisc_all", 1>();
     ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(in).ok());
+  }
+  /// A RoCE packet to the function, for a queue pair that it does not have.
+  void send_packet() {
+    Path path;
+    path.dest_mac = kFunctionMac;
+    path.source_ip[10] = path.source_ip[11] = path.dest_ip[10] = path.dest_ip[11] = 0xff;
+    path.dest_qpn = 0x40;
+    station_.send_packet(path);
+    driver_.pass(kNsPerMs);
   }
   void send_one_of_each() {
     station_.send({0x02, 0, 0, 0, 0, 9});
@@ -101,7 +118,7 @@ class VportCounters : public ::testing::Test {
 
   std::shared_ptr<Wire> wire_ = std::make_shared<Wire>();
   Station station_{*wire_};
-  MiniDriver driver_{Options{.behaviours = {"eth-offloads"}, .wire = wire_}};
+  MiniDriver driver_{Options{.behaviours = {"eth-offloads"}, .wire = wire_, .mac = kFunctionMac}};
 };
 
 TEST_F(VportCounters, PromiscuousForAll_CountsEachFrameOnce) {
@@ -112,6 +129,23 @@ TEST_F(VportCounters, PromiscuousForAll_CountsEachFrameOnce) {
   EXPECT_EQ(out.get<"received_eth_unicast.packets">(), 1U);
   EXPECT_EQ(out.get<"received_eth_multicast.packets">(), 1U);
   EXPECT_EQ(out.get<"received_eth_broadcast.packets">(), 1U);
+}
+
+TEST_F(VportCounters, PacketOfQueuePairs_IsCountedApartUntilTheCountsAreCleared) {
+  auto roce = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  roce.set<"field_select.roce_en", 1>().set<"nic_vport_context.roce_en", 1>();
+  ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(roce).ok());
+  send_packet();
+  auto in = command<prm::query_vport_counter_in>(Opcode::QUERY_VPORT_COUNTER);
+  const Answer counted = driver_.run<prm::query_vport_counter_out>(in.set<"clear", 1>());
+  const auto out = counted.as<prm::query_vport_counter_out>();
+  EXPECT_EQ(out.get<"received_ib_unicast.packets">(), 1U);
+  EXPECT_EQ(out.get<"received_ib_unicast.octets">(), kPacketBytes);
+  EXPECT_EQ(out.get<"received_ib_multicast.packets">(), 0U);
+  EXPECT_EQ(out.get<"transmitted_ib_unicast.packets">(), 0U);
+  EXPECT_EQ(out.get<"received_eth_unicast.packets">(), 0U);
+  const Answer again = counters();
+  EXPECT_EQ(again.as<prm::query_vport_counter_out>().get<"received_ib_unicast.packets">(), 0U);
 }
 
 /// connectx_test.lua of Snabb resets the function before each run: switch() asserts afterwards that
