@@ -3,8 +3,8 @@
 // User contexts, and whose every object is: "the firmware manages the isolation between processes'
 // resources" (Linux commit a8b92ca1b0e5, "IB/mlx5: Introduce DEVX"). A command in a user context's
 // name, by its uid, may use what that context made and what is shared; the kernel's own, without a
-// uid, may use anything. A UAR that the kernel made for itself is everybody's: Linux 5.10 makes
-// those of processes so, and their queues with their uid. Handlers know nothing of it: which
+// uid, may use anything. A UAR without a uid is everybody's: a recording of Linux 5.10 has those of
+// processes so, and their queues with their uid. Handlers know nothing of it: which
 // numbers a command names stands in one table, user_contexts.cpp.
 #pragma once
 

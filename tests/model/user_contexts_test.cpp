@@ -249,7 +249,7 @@ TEST_F(UserContexts, ObjectOfTheKernel_IsNotThere) {
   EXPECT_EQ(create_key(context(), pd(kKernel)).status, CommandStatus::BAD_RES_ERR);
 }
 
-/// As Linux 5.10 gives a process its UARs (allocate_uars of mlx5_ib/main.c).
+/// As a recording of Linux 5.10 has it: ALLOC_UAR without a uid, CREATE_CQ on that UAR with one.
 TEST_F(UserContexts, UarOfTheKernel_HasQueuesOfAnyContext) {
   const std::uint32_t uid = context();
   Parts own = parts(uid);
