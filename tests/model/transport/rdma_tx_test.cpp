@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "tests/model/flow_commands.hpp"
+#include "tests/model/transport/flow_root.hpp"
 #include "tests/model/transport/rig.hpp"
 
 namespace portcullis::model::testing {
@@ -15,16 +16,10 @@ namespace {
 
 constexpr std::uint32_t kClient = 0x40;
 constexpr std::uint32_t kServer = 0x41;
-constexpr std::uint32_t kLogSize = 3;
 constexpr std::uint32_t kBytes = 3000;
 constexpr std::uint64_t kTimeoutNs = std::uint64_t{4096} << 14;
 constexpr std::uint64_t kLongEnoughNs = 16 * 4 * kTimeoutNs;
 constexpr std::uint8_t kAcknowledge = 0x11;  // IB_OPCODE_ACKNOWLEDGE of include/rdma/ib_pack.h
-
-template <class L>
-prm::ConstView<L> view(const prm::Buffer<L>& in) {
-  return prm::ConstView<L>(in.all());
-}
 
 class RdmaTx : public ::testing::Test {
  protected:
@@ -33,21 +28,8 @@ class RdmaTx : public ::testing::Test {
     host.connect(kClient, kServer, options);
     host.connect(kServer, kClient, options);
   }
-  /// A root that drops what `value` says where `mask` asks.
   Place drop(const Match& mask, const Match& value) {
-    Place place{prm::FlowTableType::RDMA_TX, 0};
-    const auto table = table_command(place.type, kLogSize);
-    EXPECT_TRUE(host.flows()
-                    .create_table(place.type,
-                                  prm::ConstView<prm::flow_table_context>::at(
-                                      table.bytes<"flow_table_context">()),
-                                  place.table)
-                    .ok());
-    std::uint32_t group = 0;
-    EXPECT_TRUE(host.flows().create_group(view(group_command(place, 0, 3, mask)), group).ok());
-    EXPECT_TRUE(host.flows().set_entry(view(entry_command(place, group, 0, value)), {}).ok());
-    EXPECT_TRUE(host.flows().set_root(view(root_command(place))).ok());
-    return place;
+    return make_root(host, prm::FlowTableType::RDMA_TX, mask, value);
   }
   void write() { host.post_and_ring(kClient, {remote, rkey, lkey, local, kBytes, true}); }
   [[nodiscard]] bool arrived() const {
@@ -102,8 +84,8 @@ TEST_F(RdmaTx, TableThatGoesInTime_LetsARetryThrough) {
   write();
   host.run();
   EXPECT_TRUE(untouched());
-  ASSERT_TRUE(
-      host.flows().set_root(view(root_command(place, prm::FlowTableRootOpMod::DISCONNECT))).ok());
+  const auto off = root_command(place, prm::FlowTableRootOpMod::DISCONNECT);
+  ASSERT_TRUE(host.flows().set_root(prm::ConstView<prm::set_flow_table_root_in>(off.all())).ok());
   host.run_until(host.now_ns() + kLongEnoughNs);
   EXPECT_TRUE(arrived());
   EXPECT_EQ(host.drain_cq().size(), 1U);

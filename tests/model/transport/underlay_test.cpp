@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "tests/model/flow_commands.hpp"
+#include "tests/model/transport/flow_root.hpp"
 #include "tests/model/transport/rig.hpp"
 
 namespace portcullis::model::testing {
@@ -52,27 +53,8 @@ class Underlay : public ::testing::Test {
   }
   /// A root of the queue pair's own that forwards all it is asked of to the TIR.
   void give_root() {
-    Place place{prm::FlowTableType::NIC_RX, 0};
-    auto table = table_command(place.type, 4);
-    ASSERT_TRUE(host.flows()
-                    .create_table(place.type,
-                                  prm::ConstView<prm::flow_table_context>::at(
-                                      table.bytes<"flow_table_context">()),
-                                  place.table)
-                    .ok());
-    std::uint32_t group = 0;
-    const auto criterion = group_command(place, 0, 0, {.dst_qp = 0xffffff});
-    ASSERT_TRUE(host.flows()
-                    .create_group(prm::ConstView<prm::create_flow_group_in>(criterion.all()), group)
-                    .ok());
-    const auto entry = forwarding(entry_command(place, group, 0, {.dst_qp = kUnderlay}));
-    ASSERT_TRUE(host.flows()
-                    .set_entry(prm::ConstView<prm::set_fte_in>(entry.all()),
-                               destination(prm::FlowDestination::TIR, kTir))
-                    .ok());
-    const auto root = root_command(place, prm::FlowTableRootOpMod::SET, kUnderlay);
-    ASSERT_TRUE(
-        host.flows().set_root(prm::ConstView<prm::set_flow_table_root_in>(root.all())).ok());
+    make_root(host, prm::FlowTableType::NIC_RX, {.dst_qp = 0xffffff}, {.dst_qp = kUnderlay},
+              destination(prm::FlowDestination::TIR, kTir), kUnderlay);
   }
   /// A SEND of an ordinary queue pair, of `bytes` of the source.
   void send(const Vector& vector, std::uint32_t bytes = 64) {
