@@ -140,6 +140,8 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
     c.put<"steering_format_version">(prm::kSteeringFormatConnectx5);
   } else {
     // The tables' sizes are codes, 0 the smallest: 8 GIDs and 128 P_Keys (model/port_limits.hpp).
+    // No vport_counters: process_pma_cmd of Linux's mlx5_ib/mad.c, which they turn on, leaves the
+    // header of its answer empty, and whoever asks over the wire gets none.
     c.put<"port_type">(prm::PortType::IB).set<"ib_virt", 1>();
     offer_tag_matching(c);
   }

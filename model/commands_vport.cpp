@@ -117,10 +117,16 @@ Verdict mad_ifc(Core& core, const Request<prm::mad_ifc_in, prm::mad_ifc_out>& re
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotInfiniBand);
   if (request.in.get<"port">() > 1) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchPort);
   const auto mad = request.in.bytes<"mad">();
+  const auto response = request.out.bytes<"response_mad_packet">();
+  if (is_of_performance(mad)) {
+    core.performance.answer(performance_of(core.port_counters, core.port.link_downs), mad,
+                            response);
+    return {};
+  }
   OrderEnd end = OrderEnd::NotTaken;
   if (const auto order = port_order(core.port, mad); order && core.behaviours.outside_sm)
     end = core.link.obey(*order) ? OrderEnd::Done : OrderEnd::BadValue;
-  answer_mad(core.port, mad, request.out.bytes<"response_mad_packet">(), end);
+  answer_mad(core.port, mad, response, end);
   return {};
 }
 

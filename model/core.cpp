@@ -209,6 +209,7 @@ void Core::power_on() {
   link.reset();
   thermometer = {};
   port_counters = {};
+  performance = {};
   dma.set_bus_master(false);
   registers.power_on(scheduler.now_ns());
   if (behaviours.never_ready) return;

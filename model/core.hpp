@@ -34,6 +34,7 @@
 #include "model/mkey.hpp"
 #include "model/model.hpp"
 #include "model/multicast_groups.hpp"
+#include "model/performance_agent.hpp"
 #include "model/port_link.hpp"
 #include "model/port_settings.hpp"
 #include "model/psv_table.hpp"
@@ -161,6 +162,7 @@ class Core {
   FlowTables flows;
   ReceiveTargets receive_targets;
   PortCounters port_counters;
+  PerformanceAgent performance;
   RateLimits rates;
   SendQueues send_queues;
   SharedReceives shared_receives;

@@ -14,15 +14,9 @@ namespace {
 constexpr std::size_t kDataBytes = 64;  // IB_SMP_DATA_SIZE
 using Data = std::span<std::byte, kDataBytes>;
 
-// ib_mad.h, ib_smi.h
-constexpr std::uint32_t kClassLidRouted = 0x01;       // IB_MGMT_CLASS_SUBN_LID_ROUTED
-constexpr std::uint32_t kClassDirectedRoute = 0x81;   // IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE
-constexpr std::uint32_t kMethodGet = 0x01;            // IB_MGMT_METHOD_GET
-constexpr std::uint32_t kMethodSet = 0x02;            // IB_MGMT_METHOD_SET
-constexpr std::uint32_t kMethodGetResponse = 0x81;    // IB_MGMT_METHOD_GET_RESP
-constexpr std::uint32_t kStatusBadVersion = 1 << 2;   // IB_MGMT_MAD_STATUS_BAD_VERSION
-constexpr std::uint32_t kStatusUnsupported = 3 << 2;  // .._UNSUPPORTED_METHOD_ATTRIB
-constexpr std::uint32_t kStatusBadValue = 7 << 2;     // .._INVALID_ATTRIB_VALUE
+// include/rdma/ib_mad.h and ib_smi.h
+constexpr std::uint32_t kClassLidRouted = 0x01;      // IB_MGMT_CLASS_SUBN_LID_ROUTED
+constexpr std::uint32_t kClassDirectedRoute = 0x81;  // IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE
 enum Attribute : std::uint32_t {
   kNodeDescription = 0x10,  // IB_SMP_ATTR_NODE_DESC
   kNodeInfo = 0x11,
@@ -126,8 +120,8 @@ bool fill(const PortSettings& port, std::uint32_t attribute, std::uint32_t modif
 std::optional<PortOrder> port_order(const PortSettings& port,
                                     std::span<const std::byte, kMadBytes> request) {
   const auto in = prm::ConstView<prm::ib_smp>(request);
-  if (!is_of_subnet(in) || in.get<"method">() != kMethodSet || in.get<"attr_id">() != kPortInfo ||
-      in.get<"attr_mod">() > 1)
+  if (!is_of_subnet(in) || in.get<"method">() != mad::kMethodSet ||
+      in.get<"attr_id">() != kPortInfo || in.get<"attr_mod">() > 1)
     return std::nullopt;
   const auto info = prm::ConstView<prm::ib_port_info>::at(in.bytes<"data">());
   const auto half = [](std::uint32_t value) { return static_cast<std::uint16_t>(value); };
@@ -158,17 +152,17 @@ void answer_mad(const PortSettings& port, std::span<const std::byte, kMadBytes> 
   const auto in = prm::ConstView<prm::ib_smp>(request);
   const auto out = prm::View<prm::ib_smp>(answer);
   const Data data = out.bytes<"data">();
-  out.set<"method", kMethodGetResponse>();
+  out.set<"method", mad::kMethodGetResponse>();
   if (!is_of_subnet(in)) {
-    out.put<"status">(static_cast<std::uint16_t>(kStatusBadVersion));
+    out.put<"status">(static_cast<std::uint16_t>(mad::kStatusBadVersion));
     return;
   }
   std::ranges::fill(data, std::byte{0});
-  const bool is_answered =
-      in.get<"method">() == kMethodGet || (port_order(port, request) && end != OrderEnd::NotTaken);
+  const bool is_answered = in.get<"method">() == mad::kMethodGet ||
+                           (port_order(port, request) && end != OrderEnd::NotTaken);
   const bool is_known = is_answered && fill(port, in.get<"attr_id">(), in.get<"attr_mod">(), data);
-  std::uint32_t status = is_known ? 0 : kStatusUnsupported;
-  if (is_known && end == OrderEnd::BadValue) status = kStatusBadValue;
+  std::uint32_t status = is_known ? 0 : mad::kStatusUnsupported;
+  if (is_known && end == OrderEnd::BadValue) status = mad::kStatusBadValue;
   out.put<"status">(static_cast<std::uint16_t>(status));
 }
 

@@ -17,6 +17,16 @@ namespace portcullis::model {
 
 inline constexpr std::size_t kMadBytes = 256;
 
+// include/rdma/ib_mad.h
+namespace mad {
+inline constexpr std::uint32_t kMethodGet = 0x01;            // IB_MGMT_METHOD_GET
+inline constexpr std::uint32_t kMethodSet = 0x02;            // IB_MGMT_METHOD_SET
+inline constexpr std::uint32_t kMethodGetResponse = 0x81;    // IB_MGMT_METHOD_GET_RESP
+inline constexpr std::uint32_t kStatusBadVersion = 1 << 2;   // IB_MGMT_MAD_STATUS_BAD_VERSION
+inline constexpr std::uint32_t kStatusUnsupported = 3 << 2;  // .._UNSUPPORTED_METHOD_ATTRIB
+inline constexpr std::uint32_t kStatusBadValue = 7 << 2;     // .._INVALID_ATTRIB_VALUE
+}  // namespace mad
+
 /// What a Set of PortInfo wants of the port.
 struct PortOrder {
   SubnetSettings subnet;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Registers of an Ethernet port beside its state and MTU: flow control, loopback, counters.
+// Registers of an Ethernet port beside its state and MTU, flow control and loopback, and the
+// counters of a port of either kind.
 #include "model/core.hpp"
+#include "model/performance_agent.hpp"
 #include "model/register_access.hpp"
 #include "prm/ethernet_registers.hpp"
 
@@ -154,9 +156,9 @@ Verdict pplr(Core& core, const RegisterAccess& access) {
   return {};
 }
 
-/// A group that is known and of which nothing is counted, reads as zero.
+/// A group that is known and of which nothing is counted, reads as zero: those of Ethernet on an
+/// InfiniBand port, and much of InfiniBand's on either.
 Verdict ppcnt(Core& core, const RegisterAccess& access) {
-  if (core.port.type != PortType::Ethernet) return bad_param(kNoSuchRegister);
   if (const Verdict bad = check_port<prm::ppcnt_reg>(access); !bad.ok()) return bad;
   const auto in = prm::ConstView<prm::ppcnt_reg>::at(access.in);
   if (access.write && in.get<"clr">() == 0) return bad_param(kReadOnly);
@@ -187,6 +189,9 @@ Verdict ppcnt(Core& core, const RegisterAccess& access) {
       break;
     case prm::PpcntGroup::PHYSICAL_LAYER:
       prm::View<prm::phys_layer_cntrs>::at(set).put<"link_down_events">(core.port.link_downs);
+      break;
+    case prm::PpcntGroup::INFINIBAND:
+      fill_errors(performance_of(core.port_counters, core.port.link_downs), set);
       break;
     default:
       return bad_param(kNoSuchGroup);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Registers of an Ethernet port: flow control, receive buffers, priorities and traffic classes,
-// forward error correction, loopback, and the groups of counters.
+// forward error correction, loopback, and the groups of counters, that of InfiniBand among them.
 // Source of every layout here: struct mlx5_ifc_NAME_bits of include/linux/mlx5/mlx5_ifc.h of Linux
 // 6.1; tests/prm holds each against that header.
 #pragma once
@@ -37,6 +37,7 @@ enum class PpcntGroup : std::uint8_t {
   EXTENDED = 0x5,         // MLX5_ETHERNET_EXTENDED_COUNTERS_GROUP
   PER_PRIORITY = 0x10,    // MLX5_PER_PRIORITY_COUNTERS_GROUP
   PHYSICAL_LAYER = 0x12,  // MLX5_PHYSICAL_LAYER_COUNTERS_GROUP
+  INFINIBAND = 0x20,      // MLX5_INFINIBAND_PORT_COUNTERS_GROUP
 };
 
 // qpdpm_dscp_reg, half a dword.
@@ -424,6 +425,24 @@ struct eth_per_prio_grp_data_layout : Layout<"eth_per_prio_grp_data_layout", 0x7
     Field<"device_stall_critical_watermark_cnt_high", 0x440, 0x20>,
     Field<"device_stall_critical_watermark_cnt_low", 0x460, 0x20>,
     Reserved<0x480, 0x340>> {};
+
+/// As struct ib_pma_portcounters from its third member on.
+struct ib_port_cntrs_grp_data_layout : Layout<"ib_port_cntrs_grp_data_layout", 0x140,
+    Field<"symbol_error_counter", 0x0, 0x10>,
+    Field<"link_error_recovery_counter", 0x10, 0x8>,
+    Field<"link_downed_counter", 0x18, 0x8>,
+    Field<"port_rcv_errors", 0x20, 0x10>,
+    Field<"port_rcv_remote_physical_errors", 0x30, 0x10>,
+    Field<"port_rcv_switch_relay_errors", 0x40, 0x10>,
+    Field<"port_xmit_discards", 0x50, 0x10>,
+    Field<"port_xmit_constraint_errors", 0x60, 0x8>,
+    Field<"port_rcv_constraint_errors", 0x68, 0x8>,
+    Reserved<0x70, 0x8>,
+    Field<"link_overrun_errors", 0x78, 0x8>,
+    Reserved<0x80, 0x10>,
+    Field<"vl_15_dropped", 0x90, 0x10>,
+    Reserved<0xa0, 0x80>,
+    Field<"port_xmit_wait", 0x120, 0x20>> {};
 
 struct phys_layer_cntrs : Layout<"phys_layer_cntrs", 0x7c0,
     Field<"time_since_last_clear_high", 0x0, 0x20>,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Management datagrams of an InfiniBand port, as MAD_IFC carries them: struct ib_smp, ib_port_info
-// and ib_node_info of include/rdma/ib_smi.h of Linux 6.1; tests/prm holds each against that header.
+// and ib_node_info of include/rdma/ib_smi.h of Linux 6.1, ib_class_port_info of ib_mad.h and
+// ib_pma_portcounters and its like of ib_pma.h; tests/prm holds each against those headers.
 // Fields that share a byte there are named here one by one. The four of ib_port_info behind the
 // round trip latency are in no header; mlx5_query_mad_ifc_port of mlx5_ib's mad.c reads them.
 #pragma once
@@ -98,6 +99,61 @@ struct ib_node_info : Layout<"ib_node_info", 0x140,
     Field<"revision", 0x100, 0x20>,
     Field<"local_port_num", 0x120, 0x8>,
     Field<"vendor_id", 0x128, 0x18>> {};
+
+struct ib_class_port_info : Layout<"ib_class_port_info", 0x240,
+    Field<"base_version", 0x0, 0x8>,
+    Field<"class_version", 0x8, 0x8>,
+    Field<"capability_mask", 0x10, 0x10>,
+    Field<"cap_mask2_resp_time", 0x20, 0x20>,
+    Bytes<"redirect_gid", 0x40, 0x80>,
+    Field<"redirect_tcslfl", 0xc0, 0x20>,
+    Field<"redirect_lid", 0xe0, 0x10>,
+    Field<"redirect_pkey", 0xf0, 0x10>,
+    Field<"redirect_qp", 0x100, 0x20>,
+    Field<"redirect_qkey", 0x120, 0x20>,
+    Bytes<"trap_gid", 0x140, 0x80>,
+    Field<"trap_tcslfl", 0x1c0, 0x20>,
+    Field<"trap_lid", 0x1e0, 0x10>,
+    Field<"trap_pkey", 0x1f0, 0x10>,
+    Field<"trap_hlqp", 0x200, 0x20>,
+    Field<"trap_qkey", 0x220, 0x20>> {};
+
+struct ib_pma_portcounters : Layout<"ib_pma_portcounters", 0x160,
+    Reserved<0x0, 0x8>,
+    Field<"port_select", 0x8, 0x8>,
+    Field<"counter_select", 0x10, 0x10>,
+    Field<"symbol_error_counter", 0x20, 0x10>,
+    Field<"link_error_recovery_counter", 0x30, 0x8>,
+    Field<"link_downed_counter", 0x38, 0x8>,
+    Field<"port_rcv_errors", 0x40, 0x10>,
+    Field<"port_rcv_remphys_errors", 0x50, 0x10>,
+    Field<"port_rcv_switch_relay_errors", 0x60, 0x10>,
+    Field<"port_xmit_discards", 0x70, 0x10>,
+    Field<"port_xmit_constraint_errors", 0x80, 0x8>,
+    Field<"port_rcv_constraint_errors", 0x88, 0x8>,
+    Reserved<0x90, 0x8>,
+    Field<"link_overrun_errors", 0x98, 0x8>,
+    Reserved<0xa0, 0x10>,
+    Field<"vl15_dropped", 0xb0, 0x10>,
+    Field<"port_xmit_data", 0xc0, 0x20>,
+    Field<"port_rcv_data", 0xe0, 0x20>,
+    Field<"port_xmit_packets", 0x100, 0x20>,
+    Field<"port_rcv_packets", 0x120, 0x20>,
+    Field<"port_xmit_wait", 0x140, 0x20>> {};
+
+struct ib_pma_portcounters_ext : Layout<"ib_pma_portcounters_ext", 0x240,
+    Reserved<0x0, 0x8>,
+    Field<"port_select", 0x8, 0x8>,
+    Field<"counter_select", 0x10, 0x10>,
+    Reserved<0x20, 0x20>,
+    Field<"port_xmit_data", 0x40, 0x40>,
+    Field<"port_rcv_data", 0x80, 0x40>,
+    Field<"port_xmit_packets", 0xc0, 0x40>,
+    Field<"port_rcv_packets", 0x100, 0x40>,
+    Field<"port_unicast_xmit_packets", 0x140, 0x40>,
+    Field<"port_unicast_rcv_packets", 0x180, 0x40>,
+    Field<"port_multicast_xmit_packets", 0x1c0, 0x40>,
+    Field<"port_multicast_rcv_packets", 0x200, 0x40>> {};
 // clang-format on
 
 }  // namespace portcullis::prm

@@ -232,7 +232,7 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<eth_802_3_cntrs_grp_data_layout>, layout_info<eth_2863_cntrs_grp_data_layout>,
     layout_info<eth_3635_cntrs_grp_data_layout>, layout_info<eth_2819_cntrs_grp_data_layout>,
     layout_info<eth_extended_cntrs_grp_data_layout>, layout_info<eth_per_prio_grp_data_layout>,
-    layout_info<phys_layer_cntrs>,
+    layout_info<ib_port_cntrs_grp_data_layout>, layout_info<phys_layer_cntrs>,
     // ethernet_wqe.hpp
     layout_info<mlx5_wqe_eth_seg>, layout_info<mlx5_ethernet_cqe>,
     // module_registers.hpp
@@ -261,6 +261,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<mtmp_reg>,
     // mad.hpp
     layout_info<ib_smp>, layout_info<ib_port_info>, layout_info<ib_node_info>,
+    layout_info<ib_class_port_info>, layout_info<ib_pma_portcounters>,
+    layout_info<ib_pma_portcounters_ext>,
     // tag_matching.hpp
     layout_info<tag_matching_topology_context>, layout_info<xrqc>, layout_info<create_xrq_in>,
     layout_info<create_xrq_out>, layout_info<destroy_xrq_in>, layout_info<destroy_xrq_out>,

@@ -9,6 +9,7 @@
 #include "model/behaviours.hpp"
 #include "model/transport/doorbells.hpp"
 #include "model/transport/error_receives.hpp"
+#include "model/transport/headers.hpp"
 #include "model/transport/pace.hpp"
 #include "model/transport/qp.hpp"
 #include "model/transport/way_out.hpp"
@@ -32,11 +33,17 @@ struct Engine {
     const std::size_t length = qp.frame.finish(wire->next_buffer(), header, payload_bytes);
     if (deps.flows->holds_packets() && !deps.flows->leave(wire->next_buffer().first(length)))
       return;
-    deps.port_counters->count_packet_sent(qp.path.dest_qpn == prm::kMulticastQpn, length);
+    deps.port_counters->count_packet_sent(qp.path.dest_qpn == prm::kMulticastQpn,
+                                          counted_octets(length));
     const Way way = way_of(qp);
     if (!way_out->is_free(priority_of(qp)) && leaves(qp, way))
       return way_out->send_later(length, way, priority_of(qp));
     way_out->send(length, way);
+  }
+  /// Of a packet of `length` bytes. PortXmitData of InfiniBand ends before the VCRC (NVIDIA's UFM
+  /// manual, "InfiniBand Port Counters").
+  [[nodiscard]] std::size_t counted_octets(std::size_t length) const noexcept {
+    return wire->port_type() == PortType::InfiniBand ? length - kVcrcBytes : length;
   }
   /// The other end of the link has stopped what `qp` would send.
   [[nodiscard]] bool is_paused(const Qp& qp) const noexcept {

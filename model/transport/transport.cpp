@@ -464,7 +464,7 @@ std::uint64_t Transport::State::take_now(std::span<const std::byte> frame, Origi
 
 void Transport::State::count(const Packet& packet, std::span<const std::byte> frame) noexcept {
   engine.deps.port_counters->count_packet_received(packet.dest_qpn == prm::kMulticastQpn,
-                                                   frame.size());
+                                                   engine.counted_octets(frame.size()));
 }
 
 /// A copy that came for other reasons than its address is a queue pair's only through its group.

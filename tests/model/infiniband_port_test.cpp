@@ -6,9 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "model/port_link.hpp"
 #include "model/transport/wire.hpp"
 #include "prm/eqe.hpp"
+#include "prm/ethernet_registers.hpp"
 #include "prm/port_registers.hpp"
 #include "prm/vport_commands.hpp"
 #include "tests/model/event_queue.hpp"
@@ -62,6 +65,16 @@ class InfiniBandPort : public ::testing::Test {
     reg.set<"local_port", 1>();
     if (ase) reg.put<"admin_status">(wanted).set<"ase", 1>();
     return access(prm::RegisterId::PAOS, reg, prm::AccessRegisterOpMod::WRITE);
+  }
+
+  std::uint32_t link_downs() {
+    prm::Buffer<prm::ppcnt_reg> asked;
+    asked.set<"local_port", 1>().put<"grp">(prm::number(prm::PpcntGroup::INFINIBAND));
+    const Answer answer = access(prm::RegisterId::PPCNT, asked);
+    EXPECT_TRUE(answer.ok());
+    return prm::ConstView<prm::ib_port_cntrs_grp_data_layout>::at(
+               data_of<prm::ppcnt_reg>(answer).bytes<"counter_set">())
+        .get<"link_downed_counter">();
   }
 
   /// Byte `at` of the data of a Get's answer.
@@ -272,6 +285,40 @@ TEST_F(InfiniBandPort, EthernetCommands_Refused) {
                     command<prm::query_roce_address_in>(Opcode::QUERY_ROCE_ADDRESS))
                 .status,
             CommandStatus::BAD_PARAM_ERR);
+}
+
+/// PortCounters of performance management; where Linux asks for it, it has its own count at 4.
+TEST_F(InfiniBandPort, LinkThatWentDown_IsCountedByItsAgentUntilItIsSet) {
+  constexpr std::uint8_t kPerformance = 4, kPortCounters = 0x12, kGet = 1, kSet = 2;
+  const auto downs = [&](std::uint8_t method) {
+    auto in = command<prm::mad_ifc_in>(Opcode::MAD_IFC);
+    in.set<"op_mod", 3>().set<"port", 1>();
+    const auto mad = in.bytes<"mad">();
+    mad[0] = mad[2] = std::byte{1};
+    mad[1] = std::byte{kPerformance};
+    mad[3] = std::byte{method};
+    mad[17] = std::byte{kPortCounters};
+    mad[64 + 1] = std::byte{1};                   // port_select
+    mad[64 + 2] = mad[64 + 3] = std::byte{0xff};  // counter_select
+    const Answer answer = driver_.run<prm::mad_ifc_out>(in);
+    return answer.as<prm::mad_ifc_out>().bytes<"response_mad_packet">()[64 + 7];
+  };
+  driver_.pass(kUpNs);
+  ASSERT_TRUE(paos(prm::PortStatus::DOWN).ok());
+  EXPECT_EQ(downs(kGet), std::byte{1});
+  EXPECT_EQ(downs(kSet), std::byte{0});
+  EXPECT_EQ(downs(kGet), std::byte{0});
+  EXPECT_EQ(link_downs(), 1U);
+}
+
+TEST_F(InfiniBandPort, LinkThatWentDown_IsCountedUpTo255) {
+  constexpr std::uint32_t kMost = 0xff;
+  for (std::uint32_t i = 0; i < kMost + 1; ++i) {
+    driver_.pass(kUpNs);
+    ASSERT_TRUE(paos(prm::PortStatus::DOWN).ok());
+    EXPECT_EQ(link_downs(), std::min(i + 1, kMost));
+    ASSERT_TRUE(paos(prm::PortStatus::UP).ok());
+  }
 }
 
 TEST_F(InfiniBandPort, TornDownAndUpAgain_TrainsAnew) {

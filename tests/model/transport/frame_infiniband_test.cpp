@@ -173,6 +173,19 @@ TEST_F(InfiniBandHost, WriteToItsOwnLid_ArrivesAndCompletes) {
   EXPECT_EQ(host_.poll_cq().value().opcode, prm::CqeOpcode::REQ);
 }
 
+/// Three packets of at most 1024 bytes, and an acknowledgement.
+TEST_F(InfiniBandHost, WriteToItsOwnLid_IsCountedOutAndIn) {
+  host_.connect(0x40, 0x41);
+  host_.connect(0x41, 0x40);
+  write_over(0x40);
+  const PortCounters::PacketCounts& counts = host_.packet_counts();
+  constexpr std::size_t kEach = 8 + 12 + 4;  // LRH, BTH, ICRC
+  EXPECT_EQ(counts.sent.packets, 4U);
+  EXPECT_EQ(counts.sent.octets, 4 * kEach + 16 + 3000 + 4);  // RETH, AETH
+  EXPECT_EQ(counts.received.packets, counts.sent.packets);
+  EXPECT_EQ(counts.received.octets, counts.sent.octets);
+}
+
 TEST_F(InfiniBandHost, WriteToALidNobodyHas_Lost) {
   host_.connect(0x40, 0x40, {.dest_lid = 0x77});
   write_over(0x40);

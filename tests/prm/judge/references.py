@@ -16,9 +16,10 @@ import sys
 # Where the constants are looked for: every header that has the name must agree.
 INCLUDED = ["mlx5_ifc.h"]
 CUT = ["device.h", "qp.h", "cq.h", "driver.h", "eq.h", "doorbell.h", "vport.h",
-       "ib_smi.h"]
+       "ib_smi.h", "ib_mad.h", "ib_pma.h"]
 VERBS = ["mlx5dv.h", "verbs.h", "tm_types.h"]
-FOLDERS = {"ib_smi.h": "../../rdma"}  # seen from KERNEL_DIR, include/linux/mlx5
+RDMA = ["ib_smi.h", "ib_mad.h", "ib_pma.h"]
+FOLDERS = {name: "../../rdma" for name in RDMA}  # seen from KERNEL_DIR, include/linux/mlx5
 
 # Layouts that are C structs: layout -> [(header, struct)]. All others are mlx5_ifc_NAME_bits.
 STRUCTS = {
@@ -55,6 +56,9 @@ STRUCTS = {
     "ib_smp": [("ib_smi.h", "ib_smp")],
     "ib_port_info": [("ib_smi.h", "ib_port_info")],
     "ib_node_info": [("ib_smi.h", "ib_node_info")],
+    "ib_class_port_info": [("ib_mad.h", "ib_class_port_info")],
+    "ib_pma_portcounters": [("ib_pma.h", "ib_pma_portcounters")],
+    "ib_pma_portcounters_ext": [("ib_pma.h", "ib_pma_portcounters_ext")],
 }
 
 # Fields that a C struct keeps in one byte, first bits first: (struct, member) -> (name, width)s.
