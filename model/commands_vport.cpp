@@ -92,9 +92,17 @@ Verdict query_hca_vport_gid(
   const std::uint32_t index = request.in.get<"gid_index">();
   if (is_outside(index, limits::kGids)) return refuse(CommandStatus::IX_ERR, kNoSuchIndex);
   request.out.put<"gids_num">(static_cast<std::uint16_t>(index == kWholeTable ? limits::kGids : 1));
-  if (index != 0 && index != kWholeTable) return {};  // only the first is set
-  const Gid gid = core.port.default_gid();
-  put_in_tail(request.out_tail, 0, std::as_bytes(std::span(gid)));
+  // Only the first is set. The others have the prefix alone: null_gid of rdma-core's devinfo.c
+  // looks at the GUID of each, and config_non_roce_gid_cache of Linux takes the prefix from the
+  // last.
+  Gid gid = core.port.default_gid();
+  constexpr std::ptrdiff_t kPrefixBytes = 8;
+  const std::uint32_t count = index == kWholeTable ? limits::kGids : 1;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (index != 0 && (index != kWholeTable || i != 0))
+      std::fill(gid.begin() + kPrefixBytes, gid.end(), std::uint8_t{0});
+    put_in_tail(request.out_tail, i * gid.size(), std::as_bytes(std::span(gid)));
+  }
   return {};
 }
 

@@ -23,6 +23,8 @@ enum Attribute : std::uint32_t {
   kGuidInfo = 0x14,
   kPortInfo = 0x15,
   kPkeyTable = 0x16,
+  kSlToVlTable = 0x17,
+  kExtendedPortInfo = 0xff90,  // Mellanox': MLX5_ATTR_EXTENDED_PORT_INFO of mlx5/device.h
 };
 
 void fill_node_info(const PortSettings& port, Data data) {
@@ -108,6 +110,10 @@ bool fill(const PortSettings& port, std::uint32_t attribute, std::uint32_t modif
       if ((modifier & 0xffff) == 0) data[0] = data[1] = std::byte{0xff};
       return true;
     }
+    case kSlToVlTable:
+      return true;  // every service level goes by lane 0
+    case kExtendedPortInfo:
+      return modifier <= 1;  // no speeds but those that PortInfo has
     default:
       return false;
   }
@@ -133,6 +139,7 @@ std::optional<PortOrder> port_order(const PortSettings& port,
   order.lid = half(info.get<"lid">());
   order.sm_lid = half(info.get<"sm_lid">());
   if (info.get<"port_state">() != 0) order.state = PortState{byte(info.get<"port_state">())};
+  order.physical_state = byte(info.get<"port_physical_state">());
   order.reregister = info.get<"client_reregister">() != 0;
   order.subnet = {
       .mkey = info.get<"mkey">(),

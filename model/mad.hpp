@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The subnet management agent of an InfiniBand port: MAD_IFC hands it a datagram and takes its
-// answer. It answers Get of NodeDescription, NodeInfo, GUIDInfo, PortInfo and P_KeyTable. Set of
-// PortInfo is for the subnet manager on the wire, where there is one (behaviour outside-sm); any
-// other Set comes back as not supported.
+// answer. It answers Get of NodeDescription, NodeInfo, GUIDInfo, PortInfo, P_KeyTable,
+// SLtoVLMappingTable and Mellanox' ExtendedPortInfo. Set of PortInfo is for the subnet manager on
+// the wire, where there is one (behaviour outside-sm); any other Set comes back as not supported.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,10 @@ struct PortOrder {
   SubnetSettings subnet;
   std::uint16_t lid = 0, sm_lid = 0;
   std::optional<PortState> state;  // nothing: the one it has
-  bool reregister = false;         // clients are to join and subscribe again
+  // limits::kDisabled, kPolling, which trains anew, or another, which changes nothing: whoever
+  // sends back what the port says has LinkUp there.
+  std::uint8_t physical_state = 0;
+  bool reregister = false;  // clients are to join and subscribe again
 };
 /// The order in `request`, with what it leaves alone as `port` has it; nothing when it is none.
 [[nodiscard]] std::optional<PortOrder> port_order(const PortSettings& port,

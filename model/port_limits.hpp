@@ -30,9 +30,9 @@ inline constexpr std::uint32_t kAgentCapabilities =
   return kPortCapabilities | port.agent_capabilities;
 }
 
-/// enum ib_port_phys_state of include/rdma/ib_verbs.h.
+// enum ib_port_phys_state of include/rdma/ib_verbs.h
+inline constexpr std::uint32_t kPolling = 2, kDisabled = 3, kLinkUp = 5;
 [[nodiscard]] constexpr std::uint32_t physical_state(const PortSettings& port) noexcept {
-  constexpr std::uint32_t kPolling = 2, kDisabled = 3, kLinkUp = 5;
   if (port.link_up) return kLinkUp;
   return port.admin_up ? kPolling : kDisabled;
 }

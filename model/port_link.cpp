@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "model/port_limits.hpp"
 #include "prm/eqe.hpp"
 
 namespace portcullis::model {
@@ -111,9 +112,18 @@ bool PortLink::may_become(PortState wanted) const noexcept {
   }
 }
 
+void PortLink::train_again() {
+  port_->link_downs += port_->link_up ? 1 : 0;
+  port_->admin_up = true;
+  take_down();
+  changed(prm::PortChangeSubtype::DOWN);
+  begin();
+}
+
 bool PortLink::obey(const PortOrder& order) {
   if (order.lid == 0 || order.lid >= kMulticastLids) return false;
   if (order.state && !may_become(*order.state)) return false;
+  const std::uint32_t physical = order.physical_state;
   const bool is_moved = port_->lid != order.lid;
   const bool is_renamed = port_->subnet.gid_prefix != order.subnet.gid_prefix;
   const bool is_activated = order.state == PortState::Active && port_->state != PortState::Active;
@@ -126,10 +136,10 @@ bool PortLink::obey(const PortOrder& order) {
   if (is_renamed) changed(prm::PortChangeSubtype::GUID);
   if (is_activated) changed(prm::PortChangeSubtype::ACTIVE);
   if (order.reregister) changed(prm::PortChangeSubtype::CLIENT_REREG);
-  if (order.state == PortState::Down) {
-    take_down();
-    changed(prm::PortChangeSubtype::DOWN);
-    begin();
+  if (physical == limits::kDisabled) {
+    set_admin(false);
+  } else if (order.state == PortState::Down || physical == limits::kPolling) {
+    train_again();
   }
   return true;
 }

@@ -52,6 +52,7 @@ class PortLink {
  private:
   void begin();
   void take_down();
+  void train_again();
   void after(std::uint64_t ns, void (PortLink::*next)());
   static void run_task(void* self, std::uint64_t generation);
   [[nodiscard]] bool needs_time() const noexcept {

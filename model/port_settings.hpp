@@ -4,10 +4,12 @@
 // address table. On InfiniBand: what a subnet manager gave it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "model/port_type.hpp"
@@ -44,6 +46,15 @@ struct SubnetSettings {
   std::uint8_t master_sm_sl = 0;
   std::uint8_t subnet_timeout = 18;  // 1.07 s, what opensm gives
 };
+
+/// Of a card whose host has set no other: "MT4119 ConnectX5   Mellanox Technologies", as saquery
+/// printed it in a report to linux-rdma (June 2020, "rdma-ndd").
+[[nodiscard]] constexpr std::array<std::byte, 64> default_node_description() noexcept {
+  constexpr std::string_view kText = "MT4119 ConnectX5   Mellanox Technologies";
+  std::array<std::byte, 64> bytes{};
+  std::ranges::transform(kText, bytes.begin(), [](char c) { return std::byte(c); });
+  return bytes;
+}
 
 struct PortSettings {
   static constexpr std::size_t kRoceAddresses = 256;  // roce_cap.roce_address_table_size
@@ -110,7 +121,7 @@ struct PortSettings {
   std::uint8_t trust = kTrustPcp;                          // qpts_reg
   std::uint16_t ib_speeds = kIbSpeeds;                     // ptys_reg.ib_proto_admin
   std::array<std::uint8_t, 64> dscp_priority{};            // qpdpm_reg
-  std::array<std::byte, 64> node_description{};            // register NODE_DESC
+  std::array<std::byte, 64> node_description = default_node_description();  // register NODE_DESC
   std::array<RoceAddress, kRoceAddresses> roce{};
   // Of pplm_reg: fec_override_admin_100g, where 0 leaves it to the port, and fec_mode_active while
   // the link is up.

@@ -79,12 +79,13 @@ class InfiniBandPort : public ::testing::Test {
 
   /// Byte `at` of the data of a Get's answer.
   std::vector<std::byte> smp(std::uint8_t attribute, std::uint8_t modifier = 0,
-                             std::uint8_t method = 1) {
+                             std::uint8_t method = 1, std::uint8_t attribute_high = 0) {
     auto in = command<prm::mad_ifc_in>(Opcode::MAD_IFC);
     in.set<"op_mod", 3>().set<"port", 1>();
     const auto mad = in.bytes<"mad">();
     mad[0] = mad[1] = mad[2] = std::byte{1};
     mad[3] = std::byte{method};
+    mad[16] = std::byte{attribute_high};
     mad[17] = std::byte{attribute};
     mad[23] = std::byte{modifier};
     const Answer answer = driver_.run<prm::mad_ifc_out>(in);
@@ -231,6 +232,22 @@ TEST_F(InfiniBandPort, GidTable_FirstIsLinkLocalOfTheGuid) {
   EXPECT_EQ(answer.out[16 + 15], std::byte{1});
 }
 
+/// rdma of iproute2 prints the prefix of the last as that of the subnet.
+TEST_F(InfiniBandPort, GidThatIsNotSet_HasThePrefixAlone) {
+  auto in = command<prm::query_hca_vport_gid_in>(Opcode::QUERY_HCA_VPORT_GID);
+  in.set<"gid_index", 7>();
+  const Answer one = driver_.execute(in.all(), prm::query_hca_vport_gid_out::bytes + 16);
+  ASSERT_TRUE(one.ok());
+  const std::vector<std::byte> entry(one.out.begin() + 16, one.out.end());
+  std::vector<std::byte> expected(16);
+  expected[0] = std::byte{0xfe};
+  expected[1] = std::byte{0x80};
+  EXPECT_EQ(entry, expected);
+  in.set<"gid_index", 0xffff>();
+  const Answer all = driver_.execute(in.all(), prm::query_hca_vport_gid_out::bytes + 8 * 16);
+  EXPECT_TRUE(std::ranges::equal(entry, std::span(all.out).last(16)));
+}
+
 TEST_F(InfiniBandPort, GidBeyondTheTable_Refused) {
   auto in = command<prm::query_hca_vport_gid_in>(Opcode::QUERY_HCA_VPORT_GID);
   in.set<"gid_index", 8>();
@@ -266,6 +283,22 @@ TEST_F(InfiniBandPort, NodeInfo_HasTheGuidWhereLinuxReadsIt) {
   ASSERT_EQ(mad.size(), 256U);
   EXPECT_EQ(mad[64 + 12 + 7], std::byte{1});
   EXPECT_EQ(mad[64 + 12 + 3], std::byte{0xff});
+}
+
+TEST_F(InfiniBandPort, NodeDescriptionThatNobodySet_NamesTheCard) {
+  const std::vector<std::byte> mad = smp(0x10);
+  ASSERT_EQ(mad.size(), 256U);
+  EXPECT_EQ(mad[64], std::byte{'M'});
+  EXPECT_EQ(mad[64 + 39], std::byte{'s'});
+  EXPECT_EQ(mad[64 + 40], std::byte{0});
+}
+
+/// smpquery sl2vl, and ibportstate of infiniband-diags, which asks a card of this device id for
+/// Mellanox' attribute.
+TEST_F(InfiniBandPort, LanesAndExtendedPortInfo_AreAnswered) {
+  EXPECT_EQ(smp(0x17).at(5), std::byte{0});
+  EXPECT_EQ(smp(0x90, 1, 1, 0xff).at(5), std::byte{0});
+  EXPECT_EQ(smp(0x90, 2, 1, 0xff).at(5), std::byte{0x0c});
 }
 
 TEST_F(InfiniBandPort, SetOverMad_AnsweredAsUnsupported) {

@@ -204,6 +204,23 @@ TEST_F(OutsideSm, CapabilityThatNobodyMayChange_Refused) {
   EXPECT_EQ(change_capabilities(0, 1U << 25).status, prm::CommandStatus::BAD_PARAM_ERR);
 }
 
+/// As ibportstate of infiniband-diags sets it.
+TEST_F(OutsideSm, Disabled_StaysDownUntilItIsToPollAgain) {
+  give_lid();
+  Info info = present();
+  info.set<"port_physical_state", 3>();
+  ASSERT_EQ(set(info), 0U);
+  EXPECT_EQ(vport().get<"port_physical_state">(), 3U);
+  driver_.pass(kLongNs);
+  EXPECT_EQ(state(), prm::number(PortState::Down));
+  info = present();
+  info.set<"port_physical_state", 2>().set<"lid", 5>();
+  ASSERT_EQ(set(info), 0U);
+  EXPECT_EQ(vport().get<"port_physical_state">(), 2U);
+  driver_.pass(PortLink::kTrainingNs + kNsPerMs);
+  EXPECT_EQ(state(), prm::number(PortState::Init));
+}
+
 TEST_F(OutsideSm, TakenDown_TrainsAgain) {
   give_lid();
   ASSERT_EQ(set_state(PortState::Armed), 0U);
