@@ -76,6 +76,10 @@ void fill_port_info(const PortSettings& port, Data data) {
   static_cast<void>(info.try_set<"subnet_timeout">(subnet.subnet_timeout));
 }
 
+/// The port that an attribute modifier of PortInfo names, 0 for that which hears it. Above, a
+/// manager says that it knows extended speeds (SMSupportExtendedSpeeds of opensm's osm_link_mgr.c).
+std::uint32_t port_of(std::uint32_t modifier) { return modifier & ~(std::uint32_t{1} << 31); }
+
 bool is_of_subnet(prm::ConstView<prm::ib_smp> in) {
   const std::uint32_t management = in.get<"mgmt_class">();
   return in.get<"base_version">() == 1 && in.get<"class_version">() == 1 &&
@@ -100,7 +104,7 @@ bool fill(const PortSettings& port, std::uint32_t attribute, std::uint32_t modif
       return true;
     }
     case kPortInfo:
-      if (modifier > 1) return false;
+      if (port_of(modifier) > 1) return false;
       fill_port_info(port, data);
       return true;
     case kPkeyTable: {
@@ -127,7 +131,7 @@ std::optional<PortOrder> port_order(const PortSettings& port,
                                     std::span<const std::byte, kMadBytes> request) {
   const auto in = prm::ConstView<prm::ib_smp>(request);
   if (!is_of_subnet(in) || in.get<"method">() != mad::kMethodSet ||
-      in.get<"attr_id">() != kPortInfo || in.get<"attr_mod">() > 1)
+      in.get<"attr_id">() != kPortInfo || port_of(in.get<"attr_mod">()) > 1)
     return std::nullopt;
   const auto info = prm::ConstView<prm::ib_port_info>::at(in.bytes<"data">());
   const auto half = [](std::uint32_t value) { return static_cast<std::uint16_t>(value); };

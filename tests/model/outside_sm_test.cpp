@@ -34,7 +34,7 @@ class OutsideSm : public ::testing::Test {
   }
 
   /// PortInfo's Get or Set; `status` of the answer, and its data in info_.
-  std::uint32_t smp(std::uint8_t method, const Info& info) {
+  std::uint32_t smp(std::uint8_t method, const Info& info, std::uint32_t modifier = 1) {
     auto in = command<prm::mad_ifc_in>(Opcode::MAD_IFC);
     in.set<"port", 1>();
     const auto mad = prm::View<prm::ib_smp>::at(in.bytes<"mad">());
@@ -43,7 +43,7 @@ class OutsideSm : public ::testing::Test {
     mad.set<"class_version", 1>();
     mad.put<"method">(method);
     mad.set<"attr_id", 0x15>();
-    mad.set<"attr_mod", 1>();
+    mad.put<"attr_mod">(modifier);
     std::ranges::copy(info.all(), mad.bytes<"data">().begin());
     const Answer answer = driver_.run<prm::mad_ifc_out>(in);
     EXPECT_TRUE(answer.ok());
@@ -202,6 +202,17 @@ TEST_F(OutsideSm, AgentsOfTheHost_AreInItsCapabilities) {
 
 TEST_F(OutsideSm, CapabilityThatNobodyMayChange_Refused) {
   EXPECT_EQ(change_capabilities(0, 1U << 25).status, prm::CommandStatus::BAD_PARAM_ERR);
+}
+
+/// opensm and ibportstate ask so.
+TEST_F(OutsideSm, ManagerThatKnowsExtendedSpeeds_IsObeyed) {
+  constexpr std::uint32_t kKnowsExtendedSpeeds = std::uint32_t{1} << 31;
+  Info info = present();
+  info.set<"lid", 5>();
+  EXPECT_EQ(smp(2, info, kKnowsExtendedSpeeds | 1), 0U);
+  EXPECT_EQ(vport().get<"lid">(), 5U);
+  EXPECT_EQ(smp(1, {}, kKnowsExtendedSpeeds), 0U);
+  EXPECT_NE(smp(1, {}, kKnowsExtendedSpeeds | 2), 0U);
 }
 
 /// As ibportstate of infiniband-diags sets it.
