@@ -179,6 +179,15 @@ def failed_checks(results: Path) -> str:
     return "".join(f', "{name}"' for name in failed)
 
 
+def judged(scenario: Scenario, build: Path, results: Path) -> list[str]:
+    """What the scenario's judge finds wrong. One that does not find what it reads, because the
+    guest came to another end, says so and leaves the scenarios after it their turn."""
+    try:
+        return scenario.judge(build, results)
+    except (ArithmeticError, LookupError, OSError, ValueError) as error:
+        return [f"the judge of its results failed: {type(error).__name__}: {error}"]
+
+
 def run(name: str, build: Path, results: Path, kernel: str | None = None) -> list[str]:
     """What is wrong, one line each; nothing when the scenario passed. On `kernel`, or on the
     scenario's own."""
@@ -202,4 +211,4 @@ def run(name: str, build: Path, results: Path, kernel: str | None = None) -> lis
     if status != 0:
         wrong.append(f"{status} checks failed in the guest{failed_checks(results)}; "
                      f"see {results}/console.log")
-    return wrong + servers.complaints() + scenario.judge(build, results)
+    return wrong + servers.complaints() + judged(scenario, build, results)

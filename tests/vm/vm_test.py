@@ -196,6 +196,11 @@ class FailedChecks(unittest.TestCase):
 
 
 class Judges(unittest.TestCase):
+    def test_one_that_finds_nothing_to_read_is_a_line_and_ends_nothing(self):
+        of = scenario.Scenario("", "", [], judge=lambda build, results: [results["p50"]])
+        self.assertEqual(scenario.judged(of, {}, {}),
+                         ["the judge of its results failed: KeyError: 'p50'"])
+
     def test_driver_lines_are_those_at_the_level_of_a_warning(self):
         log = ("<4>[    1.5] mlx5_core 0000:01:00.0: mlx5_pci_vsc_init:66:(pid 9): Failed\n"
                "<6>[    1.6] mlx5_core 0000:01:00.0: firmware version: 16.35.4506\n")

@@ -4,6 +4,13 @@
 
 is_waiting() { grep -q INIT /sys/class/infiniband/"$1"/ports/1/state; }
 has_lid() { test "$(lid_of "$1")" -gt 0; }
+is_disabled() { grep -q Disabled /sys/class/infiniband/"$1"/ports/1/phys_state; }
+# Whoever disables a port hears no answer: it comes by that port.
+disables() {
+  on_host ibportstate -C $device "$(lid_of $other)" 1 disable
+  wait_for 20 is_disabled $other
+}
+enables() { on_host ibportstate -C $other -P 1 -D 0 1 enable; }
 
 limit_s=120
 modprobe mlx5_core
@@ -24,6 +31,13 @@ check "ibv_rc_pingpong by LID" pair rc_pingpong ibv_rc_pingpong -d $device -n 20
 check "saquery has a path to it" asks "dlid.*$(lid_of $other)" \
   saquery -C $device --src-to-dst "$(lid_of $device):$(lid_of $other)"
 check "ibping by GUID, whose LID opensm tells" pings -G "0x$(guid_of $other)"
+check "ibportstate reads the other port" \
+  asks "LinkState:\.*Active" ibportstate -C $device "$(lid_of $other)" 1 query
+check "ibqueryerrors finds none" asks "2 nodes checked, 0 bad nodes" ibqueryerrors -C $device
+check "rdma knows the prefix of the subnet" asks "$device/1 subnet_prefix fe80:0000" rdma link
+check "ibportstate disables the other port" disables
+check "and that enables itself" enables
+check "opensm makes it ACTIVE again" wait_for 120 other_is_active
 kill $opensm
 cp /dev/shm/opensm.log /host/results/opensm.log
 modprobe -r ib_cm
