@@ -107,16 +107,18 @@ Verdict query_hca_vport_gid(
 }
 
 Verdict query_hca_vport_pkey(
-    Core& /*core*/,
+    Core& core,
     const Request<prm::query_hca_vport_pkey_in, prm::query_hca_vport_pkey_out>& request) {
-  constexpr std::uint16_t kFullMember = 0xffff;
   if (const Verdict verdict = check_own(request.in); !verdict.ok()) return verdict;
   const std::uint32_t index = request.in.get<"pkey_index">();
   if (is_outside(index, limits::kPkeys)) return refuse(CommandStatus::IX_ERR, kNoSuchIndex);
-  if (index != 0 && index != kWholeTable) return {};  // only the default key is set
-  prm::Buffer<prm::pkey> entry;
-  entry.put<"pkey">(kFullMember);
-  put_in_tail(request.out_tail, 0, entry.all());
+  const std::uint32_t first = index == kWholeTable ? 0 : index;
+  const std::uint32_t count = index == kWholeTable ? limits::kPkeys : 1;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    prm::Buffer<prm::pkey> entry;
+    entry.put<"pkey">(core.port.pkeys[first + i]);
+    put_in_tail(request.out_tail, i * prm::pkey::bytes, entry.all());
+  }
   return {};
 }
 
@@ -132,8 +134,14 @@ Verdict mad_ifc(Core& core, const Request<prm::mad_ifc_in, prm::mad_ifc_out>& re
     return {};
   }
   OrderEnd end = OrderEnd::NotTaken;
-  if (const auto order = port_order(core.port, mad); order && core.behaviours.outside_sm)
-    end = core.link.obey(*order) ? OrderEnd::Done : OrderEnd::BadValue;
+  if (core.behaviours.outside_sm) {
+    if (const auto order = port_order(core.port, mad))
+      end = core.link.obey(*order) ? OrderEnd::Done : OrderEnd::BadValue;
+    if (const auto order = pkey_order(mad)) {
+      core.link.take_pkeys(*order);
+      end = OrderEnd::Done;
+    }
+  }
   answer_mad(core.port, mad, response, end);
   return {};
 }

@@ -86,6 +86,23 @@ bool is_of_subnet(prm::ConstView<prm::ib_smp> in) {
          (management == kClassLidRouted || management == kClassDirectedRoute);
 }
 
+/// Big-endian.
+void put_half(Data data, std::size_t at, std::uint16_t value) {
+  data[2 * at] = std::byte(value >> 8);
+  data[2 * at + 1] = std::byte(value & 0xff);
+}
+std::uint16_t half_at(std::span<const std::byte> data, std::size_t at) {
+  return static_cast<std::uint16_t>(std::to_integer<unsigned>(data[2 * at]) << 8 |
+                                    std::to_integer<unsigned>(data[2 * at + 1]));
+}
+
+/// The block of the P_Key table that a modifier names; above it stands a switch's port.
+std::optional<std::uint32_t> block_of(std::uint32_t modifier) {
+  const std::uint32_t block = modifier & 0xffff;
+  if (block >= limits::kPkeys / PkeyOrder::kKeys) return std::nullopt;
+  return block;
+}
+
 /// False: no such attribute, or no such part of it.
 bool fill(const PortSettings& port, std::uint32_t attribute, std::uint32_t modifier, Data data) {
   switch (attribute) {
@@ -108,10 +125,10 @@ bool fill(const PortSettings& port, std::uint32_t attribute, std::uint32_t modif
       fill_port_info(port, data);
       return true;
     case kPkeyTable: {
-      // Thirty-two keys a block.
-      constexpr std::uint32_t kBlocks = limits::kPkeys / 32;
-      if ((modifier & 0xffff) >= kBlocks) return false;
-      if ((modifier & 0xffff) == 0) data[0] = data[1] = std::byte{0xff};
+      const std::optional<std::uint32_t> block = block_of(modifier);
+      if (!block) return false;
+      for (std::size_t i = 0; i < PkeyOrder::kKeys; ++i)
+        put_half(data, i, port.pkeys[*block * PkeyOrder::kKeys + i]);
       return true;
     }
     case kSlToVlTable:
@@ -157,6 +174,18 @@ std::optional<PortOrder> port_order(const PortSettings& port,
   return order;
 }
 
+std::optional<PkeyOrder> pkey_order(std::span<const std::byte, kMadBytes> request) {
+  const auto in = prm::ConstView<prm::ib_smp>(request);
+  if (!is_of_subnet(in) || in.get<"method">() != mad::kMethodSet ||
+      in.get<"attr_id">() != kPkeyTable)
+    return std::nullopt;
+  const auto block = block_of(in.get<"attr_mod">());
+  if (!block) return std::nullopt;
+  PkeyOrder order{.block = *block};
+  for (std::size_t i = 0; i < PkeyOrder::kKeys; ++i) order.keys[i] = half_at(in.bytes<"data">(), i);
+  return order;
+}
+
 void answer_mad(const PortSettings& port, std::span<const std::byte, kMadBytes> request,
                 std::span<std::byte, kMadBytes> answer, OrderEnd end) {
   std::ranges::copy(request, answer.begin());
@@ -169,8 +198,9 @@ void answer_mad(const PortSettings& port, std::span<const std::byte, kMadBytes> 
     return;
   }
   std::ranges::fill(data, std::byte{0});
-  const bool is_answered = in.get<"method">() == mad::kMethodGet ||
-                           (port_order(port, request) && end != OrderEnd::NotTaken);
+  const bool is_order = port_order(port, request) || pkey_order(request);
+  const bool is_answered =
+      in.get<"method">() == mad::kMethodGet || (is_order && end != OrderEnd::NotTaken);
   const bool is_known = is_answered && fill(port, in.get<"attr_id">(), in.get<"attr_mod">(), data);
   std::uint32_t status = is_known ? 0 : mad::kStatusUnsupported;
   if (is_known && end == OrderEnd::BadValue) status = mad::kStatusBadValue;

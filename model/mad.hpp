@@ -2,10 +2,12 @@
 //
 // The subnet management agent of an InfiniBand port: MAD_IFC hands it a datagram and takes its
 // answer. It answers Get of NodeDescription, NodeInfo, GUIDInfo, PortInfo, P_KeyTable,
-// SLtoVLMappingTable and Mellanox' ExtendedPortInfo. Set of PortInfo is for the subnet manager on
-// the wire, where there is one (behaviour outside-sm); any other Set comes back as not supported.
+// SLtoVLMappingTable and Mellanox' ExtendedPortInfo. Set of PortInfo and of P_KeyTable is for the
+// subnet manager on the wire, where there is one (behaviour outside-sm); any other Set comes back
+// as not supported.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -40,6 +42,15 @@ struct PortOrder {
 /// The order in `request`, with what it leaves alone as `port` has it; nothing when it is none.
 [[nodiscard]] std::optional<PortOrder> port_order(const PortSettings& port,
                                                   std::span<const std::byte, kMadBytes> request);
+
+/// What a Set of P_KeyTable wants: the keys of one block of the table.
+struct PkeyOrder {
+  static constexpr std::size_t kKeys = 32;
+  std::uint32_t block = 0;
+  std::array<std::uint16_t, kKeys> keys{};
+};
+/// The order in `request`; nothing when it is none.
+[[nodiscard]] std::optional<PkeyOrder> pkey_order(std::span<const std::byte, kMadBytes> request);
 
 /// What became of an order.
 enum class OrderEnd : std::uint8_t {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an InfiniBand port of the model is: one port at EDR x4, one P_Key, one GID of its own.
+// What an InfiniBand port of the model is: one port at EDR x4, one GID of its own.
 // Commands, registers and management datagrams say the same of it, each in its own encoding.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace portcullis::model::limits {
 
-inline constexpr std::uint32_t kGids = 8;     // mlx5_get_gid_table_len(0)
-inline constexpr std::uint32_t kPkeys = 128;  // mlx5_to_sw_pkey_sz(0)
+inline constexpr std::uint32_t kGids = 8;                      // mlx5_get_gid_table_len(0)
+inline constexpr std::uint32_t kPkeys = PortSettings::kPkeys;  // mlx5_to_sw_pkey_sz(0)
 inline constexpr std::uint32_t kMtuBytes = 4096;
 inline constexpr std::uint32_t kMtuCode = 5;       // IB_MTU_4096, include/rdma/ib_verbs.h
 inline constexpr std::uint32_t kVirtualLanes = 4;  // MLX5_VL_HW_0_3, mlx5_ib/main.c

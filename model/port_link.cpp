@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/port_link.hpp"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "model/port_limits.hpp"
@@ -27,6 +29,7 @@ void PortLink::reset() noexcept {
   port_->state = needs_time() ? PortState::Down : PortState::Active;
   port_->lid = port_->sm_lid = 0;
   port_->subnet = {};
+  port_->pkeys = PortSettings{}.pkeys;
   on_change_(context_);
 }
 
@@ -142,6 +145,14 @@ bool PortLink::obey(const PortOrder& order) {
     train_again();
   }
   return true;
+}
+
+void PortLink::take_pkeys(const PkeyOrder& order) {
+  const auto block =
+      std::span(port_->pkeys).subspan(order.block * PkeyOrder::kKeys, PkeyOrder::kKeys);
+  if (std::ranges::equal(block, order.keys)) return;
+  std::ranges::copy(order.keys, block.begin());
+  changed(prm::PortChangeSubtype::PKEY);
 }
 
 void PortLink::changed(prm::PortChangeSubtype what) {

@@ -48,6 +48,8 @@ class PortLink {
   /// A subnet manager's Set of PortInfo. False: a state that the port cannot go to, or no LID for a
   /// host; nothing changed.
   bool obey(const PortOrder& order);
+  /// Its Set of P_KeyTable. The driver hears of keys that are others than before.
+  void take_pkeys(const PkeyOrder& order);
 
  private:
   void begin();

@@ -58,6 +58,8 @@ struct SubnetSettings {
 
 struct PortSettings {
   static constexpr std::size_t kRoceAddresses = 256;  // roce_cap.roce_address_table_size
+  static constexpr std::size_t kPkeys = 128;          // of an InfiniBand port
+  static constexpr std::uint16_t kDefaultPkey = 0xffff;
 
   static constexpr std::uint16_t kEthernetFrameBytes = 1522;  // before PMTU is written
   static constexpr std::uint64_t kGbps = 100;                 // what PTYS says of an Ethernet link
@@ -97,6 +99,7 @@ struct PortSettings {
   std::uint16_t lid = 0;  // 0: the subnet manager has not been here
   std::uint16_t sm_lid = 0;
   SubnetSettings subnet;
+  std::array<std::uint16_t, kPkeys> pkeys{kDefaultPkey};  // 0: none. Of Ethernet the first alone
   std::uint32_t agent_capabilities = 0;  // limits::kAgentCapabilities, those that are on
   std::uint16_t mtu = 0;                 // pmtu_reg.admin_mtu; 0: never set
   std::uint16_t vport_mtu = 1500;        // nic_vport_context.mtu

@@ -134,11 +134,22 @@ bool set_address(Qp& qp, prm::ConstView<prm::mlx5_wqe_av> address, const PortSet
   const std::optional<Path> path = resolve_address(address, port);
   if (!path) return false;
   qp.path = *path;
+  qp.path.pkey = pkey_of(qp, port);
   // On the lane of subnet management, if it is of QP 0.
   if (qp.wire_qpn == prm::kQp0) qp.path.virtual_lane = kManagementLane;
   qp.frame = FrameTemplate(qp.path);
   qp.force_loopback = (address.get<"fl_mlid">() & prm::kAvForceLoopback) != 0;
   return true;
+}
+
+std::uint16_t pkey_of(const Qp& qp, const PortSettings& port) noexcept {
+  return port.type == PortType::InfiniBand ? port.pkeys[qp.pkey_index] : kDefaultPkey;
+}
+
+bool pkeys_match(std::uint16_t one, std::uint16_t other) noexcept {
+  constexpr unsigned kBase = 0x7fff, kFullMember = 0x8000;
+  return (one & kBase) != 0 && (one & kBase) == (other & kBase) &&
+         ((one | other) & kFullMember) != 0;
 }
 
 std::uint32_t q_key_of(prm::ConstView<prm::mlx5_wqe_av> address, std::uint32_t own) noexcept {

@@ -32,6 +32,13 @@ namespace portcullis::model {
 /// as resolve_address().
 bool set_address(Qp& qp, prm::ConstView<prm::mlx5_wqe_av> address, const PortSettings& port);
 
+/// What `qp` sends with and is asked by: its entry of an InfiniBand port's table, of Ethernet the
+/// default key.
+[[nodiscard]] std::uint16_t pkey_of(const Qp& qp, const PortSettings& port) noexcept;
+/// As pkey_match of rxe_verbs.h: alike in their low 15 bits, which are not 0, and one of both is
+/// that of a full member.
+[[nodiscard]] bool pkeys_match(std::uint16_t one, std::uint16_t other) noexcept;
+
 /// The Q_Key for it. One with its highest bit set stands for `own`, the queue pair's (InfiniBand,
 /// Q_Keys that are "controlled").
 [[nodiscard]] std::uint32_t q_key_of(prm::ConstView<prm::mlx5_wqe_av> address,

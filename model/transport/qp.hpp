@@ -202,6 +202,7 @@ struct alignas(kCacheLineBytes) Qp {
   std::uint32_t receive_user_index = 0;  // of an XRQ its own
   std::unique_ptr<TaggedQp> tagged;      // null: messages are not matched
   std::uint32_t q_key = 0;               // of UD, from the transitions
+  std::uint16_t pkey_index = 0;          // in the port's table
   std::uint32_t wire_qpn = 0;            // the number by which peers know it, of UD
   std::uint32_t xrcd = 0;                // of XRC
   std::uint32_t uar = 0;

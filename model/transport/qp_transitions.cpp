@@ -77,14 +77,16 @@ void take(Qp& qp, Context from) {
 
 Verdict bad_param(std::uint32_t syndrome) { return refuse(CommandStatus::BAD_PARAM_ERR, syndrome); }
 
-/// The port has one physical port and, as on Ethernet, one P_Key.
+/// There is one.
 Verdict check_port(Context context) {
   if (context.get<"primary_address_path.vhca_port_num">() != 1) return bad_param(kBadPort);
   return {};
 }
 
-Verdict check_pkey(Context context) {
-  if (context.get<"primary_address_path.pkey_index">() != 0) return bad_param(kBadPkey);
+/// Of RoCE there is one P_Key.
+Verdict check_pkey(Context context, PortType type) {
+  const std::uint32_t keys = type == PortType::InfiniBand ? PortSettings::kPkeys : 1;
+  if (context.get<"primary_address_path.pkey_index">() >= keys) return bad_param(kBadPkey);
   return {};
 }
 
@@ -111,9 +113,9 @@ void take_rights(Qp& qp, Context context, std::uint32_t which) {
   }
 }
 
-Verdict check_optional(Context context, std::uint32_t mask) {
+Verdict check_optional(Context context, std::uint32_t mask, PortType type) {
   if (has(mask, QpOptPar::PKEY_INDEX)) {
-    if (const Verdict v = check_pkey(context); !v.ok()) return v;
+    if (const Verdict v = check_pkey(context, type); !v.ok()) return v;
   }
   if (has(mask, QpOptPar::PRI_PORT)) {
     if (const Verdict v = check_port(context); !v.ok()) return v;
@@ -145,9 +147,22 @@ void take_udp_sport(Qp& qp, Context context) {
   qp.frame = FrameTemplate(qp.path);
 }
 
-Verdict rst_to_init(Qp& qp, Context context) {
+/// RST to INIT needs it, later a bit of the mask does. INIT to RTR has brought a whole path, with
+/// whatever stands there.
+void take_pkey(Qp& qp, const QpModify& request, const PortSettings& port) {
+  if (request.transition == QpTransition::Rst2Init ||
+      has(request.opt_param_mask, QpOptPar::PKEY_INDEX))
+    qp.pkey_index =
+        static_cast<std::uint16_t>(request.context->get<"primary_address_path.pkey_index">());
+  qp.context.put<"primary_address_path.pkey_index">(qp.pkey_index);
+  qp.path.pkey = pkey_of(qp, port);
+  if (request.transition == QpTransition::Init2Rtr && qp.has_peer())
+    qp.frame = FrameTemplate(qp.path);
+}
+
+Verdict rst_to_init(Qp& qp, Context context, PortType type) {
   if (const Verdict v = check_port(context); !v.ok()) return v;
-  if (const Verdict v = check_pkey(context); !v.ok()) return v;
+  if (const Verdict v = check_pkey(context, type); !v.ok()) return v;
   // pm_state stays as CREATE_QP had it: to_rts of rdma-core's tests/mlx5_base.py sends a zero.
   take_rights(qp, context, kRights);
   take<"primary_address_path.vhca_port_num">(qp, context);
@@ -332,14 +347,16 @@ Verdict apply_transition(Qp& qp, const QpModify& request, const PortSettings& po
     return bad_param(kBadOptPar);
   const Context context = *request.context;
   // Everything is checked before anything is taken: a refused command changes nothing.
-  if (const Verdict v = check_optional(context, request.opt_param_mask); !v.ok()) return v;
+  if (const Verdict v = check_optional(context, request.opt_param_mask, port.type); !v.ok())
+    return v;
   Verdict verdict;
-  if (request.transition == QpTransition::Rst2Init) verdict = rst_to_init(qp, context);
+  if (request.transition == QpTransition::Rst2Init) verdict = rst_to_init(qp, context, port.type);
   if (request.transition == QpTransition::Init2Rtr)
     verdict = init_to_rtr(qp, context, port, log_max_msg);
   if (request.transition == QpTransition::Rtr2Rts) verdict = rtr_to_rts(qp, context);
   if (!verdict.ok()) return verdict;
   take_optional(qp, context, request.opt_param_mask);
+  take_pkey(qp, request, port);
   if ((request.opt_param_mask_95_32 & prm::kOptPar32UdpSport) != 0) take_udp_sport(qp, context);
   qp.state = rule->to;
   return {};

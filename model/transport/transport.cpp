@@ -27,13 +27,6 @@ constexpr std::uint32_t kQpnInUse = 0x500002;
 constexpr std::uint32_t kNoForcedLoopback = 0x500003;
 constexpr std::uint32_t kNothingToDrain = 0x500004;
 
-/// P_Keys match in their low 15 bits, and one side is a full member, as ours is (pkey_match of
-/// rxe_verbs.h).
-bool pkey_matches(std::uint16_t pkey) noexcept {
-  constexpr std::uint16_t kBase = 0x7fff;
-  return (pkey & kBase) == (kDefaultPkey & kBase);
-}
-
 /// 0: none, as Packet::vlan_id() has it.
 std::uint16_t vlan_of(const RoceAddress& entry) noexcept {
   return entry.vlan_valid ? entry.vlan_id : std::uint16_t{0};
@@ -120,6 +113,8 @@ struct Transport::State final : FrameSink, FrameOutlet {
   void room() override;
   static void hand_out_room(void* state, std::uint64_t argument);
   void learn_port();
+  void learn_pkeys();
+  [[nodiscard]] bool is_of_partition(const Qp& qp, const Packet& packet) const noexcept;
   std::uint64_t receive_other(std::span<const std::byte> frame, FrameFault fault, Origin from,
                               Offer offer);
   [[nodiscard]] int times_of_vport(std::span<const std::byte> frame) const noexcept;
@@ -160,6 +155,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   std::vector<std::byte> datagram_frame;
   std::vector<Mac> addresses;  // of the port, its lists and its RoCE address table, each once
   bool has_more_listening = false;
+  decltype(PortSettings::pkeys) known_pkeys = PortSettings{}.pkeys;
 };
 
 /// A frame is free. Not at once: when everything due now has happened there is room for many, and
@@ -263,8 +259,22 @@ bool Transport::State::owns_mac(const Mac& address) const noexcept {
   return std::ranges::find(addresses, address) != addresses.end();
 }
 
+/// A queue pair sends with what its entry of the table has now.
+void Transport::State::learn_pkeys() {
+  const PortSettings& port = *engine.deps.port;
+  if (known_pkeys == port.pkeys) return;
+  known_pkeys = port.pkeys;
+  for (std::uint32_t qpn = 0; qpn < qps.limit(); ++qpn) {
+    Qp* const qp = qps.find(qpn);
+    if (qp == nullptr || qp->state == prm::QpState::RST) continue;
+    qp->path.pkey = pkey_of(*qp, port);
+    if (qp->has_peer() && qp->state != prm::QpState::INIT) qp->frame = FrameTemplate(qp->path);
+  }
+}
+
 void Transport::State::learn_port() {
   const PortSettings& port = *engine.deps.port;
+  learn_pkeys();
   wire->set_link(engine.port, port.carries_data(), port.link_up);
   addresses.assign(1, port.mac);
   const auto add = [this](const Mac& address) {
@@ -318,11 +328,23 @@ bool Transport::State::is_for_port(const Packet& packet) const noexcept {
   });
 }
 
+/// Subnet management asks for none, QP 1 for any of the port's (ib_mad of Linux looks for the index
+/// of the key that its completion has).
+bool Transport::State::is_of_partition(const Qp& qp, const Packet& packet) const noexcept {
+  const PortSettings& port = *engine.deps.port;
+  if (port.type != PortType::InfiniBand || !qp.is_special())
+    return pkeys_match(pkey_of(qp, port), packet.pkey);
+  return qp.wire_qpn == prm::kQp0 || std::ranges::any_of(port.pkeys, [&packet](std::uint16_t own) {
+           return pkeys_match(own, packet.pkey);
+         });
+}
+
 /// What comes over the link must come from the QP's peer: on InfiniBand by its LID, and by its GID
 /// where the path is global; on Ethernet by its address, on the VLAN of the QP's own.
 bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const noexcept {
   // A UMR QP has no peer.
-  if (qp.reg_umr || packet.transport() != qp.transport || !pkey_matches(packet.pkey)) return false;
+  if (qp.reg_umr || packet.transport() != qp.transport || !is_of_partition(qp, packet))
+    return false;
   if (qp.is_datagram()) return is_for_port(packet) && is_well_managed(qp, packet);
   // Of XRC one that sends hears answers alone, and one that receives asks nobody.
   if (qp.is_xrc() && packet.info().is_request() == qp.has_sq) return false;
@@ -519,11 +541,12 @@ void Transport::State::accept_of_group(const Packet& packet) {
   const auto* const members = has_groups() ? engine.deps.groups->members(packet.dest_ip) : nullptr;
   const bool is_own = is_from_port(packet);
   bool is_taken = false;
-  if (members != nullptr && is_on_vlan(packet) && pkey_matches(packet.pkey) &&
-      packet.info().is_request()) {
+  if (members != nullptr && is_on_vlan(packet) && packet.info().is_request()) {
     for (const std::uint32_t qpn : *members) {
       Qp* const qp = qps.find(qpn);
-      if (qp == nullptr || !qp->is_datagram() || packet.transport() != qp->transport) continue;
+      if (qp == nullptr || !qp->is_datagram() || packet.transport() != qp->transport ||
+          !is_of_partition(*qp, packet))
+        continue;
       if (is_own && qp->context.get<"block_lb_mc">() != 0) continue;
       if (qp->is_underlay)
         accept_underlay(*qp, packet);

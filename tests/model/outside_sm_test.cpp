@@ -33,8 +33,9 @@ class OutsideSm : public ::testing::Test {
     driver_.pass(PortLink::kTrainingNs + kNsPerMs);
   }
 
-  /// PortInfo's Get or Set; `status` of the answer, and its data in info_.
-  std::uint32_t smp(std::uint8_t method, const Info& info, std::uint32_t modifier = 1) {
+  /// Get or Set of PortInfo, or of another attribute; `status` of the answer, its data in info_.
+  std::uint32_t smp(std::uint8_t method, const Info& info, std::uint32_t modifier = 1,
+                    std::uint16_t attribute = 0x15) {
     auto in = command<prm::mad_ifc_in>(Opcode::MAD_IFC);
     in.set<"port", 1>();
     const auto mad = prm::View<prm::ib_smp>::at(in.bytes<"mad">());
@@ -42,7 +43,7 @@ class OutsideSm : public ::testing::Test {
     mad.set<"mgmt_class", 0x81>();
     mad.set<"class_version", 1>();
     mad.put<"method">(method);
-    mad.set<"attr_id", 0x15>();
+    mad.put<"attr_id">(attribute);
     mad.put<"attr_mod">(modifier);
     std::ranges::copy(info.all(), mad.bytes<"data">().begin());
     const Answer answer = driver_.run<prm::mad_ifc_out>(in);
@@ -139,6 +140,39 @@ TEST_F(OutsideSm, NewPrefix_IsInTheGidTableAndHeardOf) {
   EXPECT_EQ(answer.out[16 + 7], std::byte{7});
   EXPECT_TRUE(queue.poll());
   EXPECT_FALSE(queue.poll());
+}
+
+TEST_F(OutsideSm, PkeysThatAreSet_AreInTheTableAndHeardOfOnce) {
+  constexpr std::uint16_t kPkeyTable = 0x16;
+  Info keys;
+  keys.all()[0] = keys.all()[1] = std::byte{0xff};
+  keys.all()[2] = std::byte{0x80};
+  keys.all()[3] = std::byte{0x01};
+  EventQueue queue(driver_, {prm::EventType::PORT_CHANGE});
+  EXPECT_EQ(smp(2, keys, 0, kPkeyTable), 0U);
+  EXPECT_TRUE(queue.poll());
+  EXPECT_EQ(smp(2, keys, 0, kPkeyTable), 0U);
+  EXPECT_FALSE(queue.poll());
+  EXPECT_EQ(smp(1, {}, 0, kPkeyTable), 0U);
+  EXPECT_TRUE(std::ranges::equal(info_.all(), keys.all()));
+  auto in = command<prm::query_hca_vport_pkey_in>(Opcode::QUERY_HCA_VPORT_PKEY);
+  in.set<"pkey_index", 1>();
+  const Answer answer = driver_.execute(in.all(), prm::query_hca_vport_pkey_out::bytes + 4);
+  EXPECT_EQ(answer.out[16 + 2], std::byte{0x80});
+  EXPECT_EQ(answer.out[16 + 3], std::byte{0x01});
+}
+
+TEST_F(OutsideSm, PkeysOfALaterBlock_AreBehindThoseOfTheFirst) {
+  constexpr std::uint16_t kPkeyTable = 0x16;
+  Info keys;
+  keys.all()[63] = std::byte{0x09};
+  EXPECT_EQ(smp(2, keys, 3, kPkeyTable), 0U);
+  EXPECT_NE(smp(2, keys, 4, kPkeyTable), 0U);
+  auto in = command<prm::query_hca_vport_pkey_in>(Opcode::QUERY_HCA_VPORT_PKEY);
+  in.set<"pkey_index", 0xffff>();
+  const Answer answer = driver_.execute(in.all(), prm::query_hca_vport_pkey_out::bytes + 128 * 4);
+  EXPECT_EQ(answer.out[16 + 2], std::byte{0xff});
+  EXPECT_EQ(answer.out[16 + 127 * 4 + 3], std::byte{0x09});
 }
 
 TEST_F(OutsideSm, ZeroInAnEnumeratedField_LeavesItAsItIs) {

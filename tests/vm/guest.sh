@@ -35,7 +35,7 @@ on_host() {
 # in_tree COMMAND ..: COMMAND in the tree that QEMU comes from, with the guest's devices.
 in_tree() {
   if [ ! -e "/host$TREE/dev/infiniband" ]; then
-    for folder in proc sys dev; do mount --bind /$folder "/host$TREE/$folder"; done
+    for folder in proc sys dev; do mount --rbind /$folder "/host$TREE/$folder"; done
   fi
   chroot "/host$TREE" "$@"
 }
@@ -178,10 +178,12 @@ ucx() {
     $(echo "$ucx_words" | sed "s/PORT/$device/") 127.0.0.1
 }
 
-# runs_opensm: opensm on the first port, until $opensm is killed.
+# runs_opensm: opensm on the first port, until $opensm is killed. Beside the default partition there
+# is 0x8001, of which all are full members.
 runs_opensm() {
+  printf '%s\n' "Default=0x7fff,ipoib:ALL=full;" "One=0x1,ipoib:ALL=full;" >/dev/shm/partitions
   in_tree /usr/sbin/opensm --guid "0x$(guid_of $device)" --log_file /dev/shm/opensm.log \
-    --console off >/dev/null 2>&1 &
+    --Pconfig /dev/shm/partitions --console off >/dev/null 2>&1 &
   opensm=$!
 }
 

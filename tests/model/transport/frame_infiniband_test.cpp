@@ -217,6 +217,78 @@ TEST_F(InfiniBandHost, FrameRuleByOpcode_MeetsInfiniBandFramesToo) {
   EXPECT_GT(host_.counters().retransmissions, 0U);
 }
 
+/// What the subnet manager wrote, at two indices of the table.
+class Partitions : public InfiniBandHost {
+ protected:
+  static constexpr std::uint32_t kFull = 5, kLimited = 7;
+  Partitions() { set(0x8001, 0x0001); }
+  void set(std::uint16_t full, std::uint16_t limited) {
+    host_.port().pkeys[kFull] = full;
+    host_.port().pkeys[kLimited] = limited;
+    host_.transport().port_changed();
+  }
+  void connect(std::uint32_t one, std::uint32_t other) {
+    host_.connect(0x40, 0x41, {.pkey_index = one});
+    host_.connect(0x41, 0x40, {.pkey_index = other});
+  }
+};
+
+TEST_F(Partitions, FullMembers_ReachEachOther) {
+  connect(kFull, kFull);
+  write_over(0x40);
+  EXPECT_TRUE(arrived());
+  EXPECT_EQ(host_.query(0x40).get<"primary_address_path.pkey_index">(), kFull);
+}
+
+TEST_F(Partitions, LimitedMember_ReachesAFullOne) {
+  connect(kLimited, kFull);
+  write_over(0x40);
+  EXPECT_TRUE(arrived());
+}
+
+TEST_F(Partitions, LimitedMembers_DoNotReachEachOther) {
+  connect(kLimited, kLimited);
+  write_over(0x40);
+  EXPECT_FALSE(arrived());
+}
+
+TEST_F(Partitions, MemberOfAnother_IsNotReached) {
+  connect(kFull, 0);
+  write_over(0x40);
+  EXPECT_FALSE(arrived());
+}
+
+TEST_F(Partitions, EntriesThatAreNotSet_ReachNobody) {
+  connect(1, 1);
+  write_over(0x40);
+  EXPECT_FALSE(arrived());
+}
+
+TEST_F(Partitions, TableThatChanges_IsFollowedByWhoIsConnected) {
+  connect(kFull, kLimited);
+  set(0x8002, 0x0002);
+  write_over(0x40);
+  EXPECT_TRUE(arrived());
+  host_.port().pkeys[kLimited] = 0x0003;
+  host_.transport().port_changed();
+  fill_pattern(region_.bytes.first(3000), 6);
+  write_over(0x40);
+  EXPECT_FALSE(arrived());
+}
+
+TEST_F(Partitions, IndexOfInit_IsKeptWhereNoBitNamesAnother) {
+  ASSERT_TRUE(host_.create(0x40).ok());
+  ASSERT_TRUE(host_.modify(0x40, QpTransition::Rst2Init, 0x40, {.pkey_index = kFull}).ok());
+  ASSERT_TRUE(host_.modify(0x40, QpTransition::Init2Rtr, 0x40, {.pkey_index = kLimited}).ok());
+  EXPECT_EQ(host_.query(0x40).get<"primary_address_path.pkey_index">(), kFull);
+}
+
+TEST_F(Partitions, IndexBeyondTheTable_Refused) {
+  ASSERT_TRUE(host_.create(0x40).ok());
+  EXPECT_FALSE(host_.modify(0x40, QpTransition::Rst2Init, 0x40, {.pkey_index = 128}).ok());
+  EXPECT_TRUE(host_.modify(0x40, QpTransition::Rst2Init, 0x40, {.pkey_index = 127}).ok());
+}
+
 TEST_F(InfiniBandHost, GidIndexBeyondTheTable_Refused) {
   EXPECT_TRUE(host_.create(0x40).ok());
   EXPECT_TRUE(host_.modify(0x40, QpTransition::Rst2Init).ok());

@@ -267,6 +267,7 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"primary_address_path.rlid">(options.dest_lid);
   qpc.put<"primary_address_path.grh">(options.grh);
   qpc.put<"primary_address_path.sl">(options.service_level);
+  qpc.put<"primary_address_path.pkey_index">(options.pkey_index);
   const Mac& mac = options.dest_mac;
   qpc.put<"primary_address_path.rmac_47_32">(std::uint32_t{mac[0]} << 8 | mac[1]);
   qpc.put<"primary_address_path.rmac_31_0">(std::uint32_t{mac[2]} << 24 |

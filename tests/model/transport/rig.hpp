@@ -76,6 +76,7 @@ struct QpOptions {
   std::uint16_t dest_lid = kHostLid;
   std::uint32_t service_level = 0;
   bool grh = false;
+  std::uint32_t pkey_index = 0;
   std::uint32_t q_key = 0;  // of UD
   std::uint32_t xrcd = 0;   // of XRC
   bool no_sq = false;

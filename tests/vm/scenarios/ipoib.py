@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Linux's IP over InfiniBand on two ports that opensm numbers: groups that it makes and queue pairs
-# join, ping and TCP, datagram and connected mode, the RDMA CM by IP addresses, multicast of it.
+# join, ping and TCP, datagram and connected mode, a second partition, the RDMA CM by IP addresses,
+# multicast of it.
 import rdma_log
 from scenario import Scenario
 

@@ -10,6 +10,19 @@ in_mode() {
   done
 }
 
+# Interfaces of the other partition, on the same ports.
+in_partition() {
+  on_host ip link add link ib0 name ib0.8001 type ipoib pkey 0x8001 &&
+    on_host ip link add link ib1 name ib1.8001 type ipoib pkey 0x8001 &&
+    on_host ip addr add 198.51.100.1/24 dev ib0.8001 &&
+    on_host ip addr add 198.51.100.2/24 dev ib1.8001 &&
+    on_host ip link set ib0.8001 up && on_host ip link set ib1.8001 up &&
+    wait_for 60 is_running ib0.8001 && wait_for 60 is_running ib1.8001 &&
+    across 198.51.100.1 ib0.8001 198.51.100.2 103 && across 198.51.100.2 ib1.8001 198.51.100.1 104
+}
+meets_in_partition() { on_host ping -q -c 3 -I 198.51.100.1 198.51.100.2; }
+leave_partition() { on_host ip link del ib0.8001 && on_host ip link del ib1.8001; }
+
 limit_s=120
 starts_over_ib
 check "ping" meets_over_ib
@@ -25,10 +38,16 @@ check "rdma_xserver" served xserver rdma_xserver -- rdma_xclient -s 192.0.2.2
 check "rdma_xserver by XRC" served xserver_xrc rdma_xserver -c x -- rdma_xclient -s 192.0.2.2 -c x
 check "mckey: a group of UD queue pairs" served mckey mckey -m 239.1.2.3 -b 192.0.2.2 -C 20 -- \
   mckey -s -m 239.1.2.3 -b 192.0.2.1 -C 20
+check "interfaces of another partition" in_partition
+check "ping in it" meets_in_partition
+check "ib_write_bw with its key" served write_bw_pkey \
+  ib_write_bw -F -n 200 --pkey_index 1 -d $other -- \
+  ib_write_bw -F -n 200 --pkey_index 1 -d $device 127.0.0.1
+check "they go" leave_partition
 check "connected mode" in_mode connected 32000
 check "ping of 30,000 bytes in it" meets_over_ib -s 30000
 check "TCP in it" tcp_over_ib connected
 check "datagram mode again" in_mode datagram 2044
-check "ping in it" meets_over_ib
+check "ping in that" meets_over_ib
 on_host saquery -C $device -g >/host/results/groups.txt 2>&1
 ends_over_ib rdma_ucm
