@@ -26,6 +26,7 @@ constexpr std::uint32_t kMaxLogPageSize = 19;
 
 }  // namespace
 
+/// mlx5e marks each segment so (mlx5e_alloc_rq of mlx5/core/en_main.c). Nothing is padded here.
 bool ReceiveRing::read(Dma& dma, std::uint16_t index, std::uint32_t first_byte,
                        std::vector<ReceivePiece>& pieces) const {
   pieces.clear();
@@ -34,7 +35,8 @@ bool ReceiveRing::read(Dma& dma, std::uint16_t index, std::uint32_t first_byte,
     if (!dma.read(segment(index, byte), raw)) return false;
     const prm::ConstView<prm::mlx5_wqe_data_seg> data{raw};
     if (data.get<"lkey">() == prm::kInvalidLkey) break;
-    pieces.push_back({data.get<"byte_count">(), data.get<"lkey">(), data.get<"addr">()});
+    pieces.push_back(
+        {data.get<"byte_count">() & ~prm::kStartPadding, data.get<"lkey">(), data.get<"addr">()});
   }
   return true;
 }

@@ -126,6 +126,8 @@ inline constexpr std::size_t kWqeOctowordBytes = 16;  // MLX5_SEND_WQE_DS
 inline constexpr std::uint32_t kSendWqeMaxBlocks = 16;  // MLX5_SEND_WQE_MAX_WQEBBS
 /// byte_count of an inline segment has this bit set beside the length.
 inline constexpr std::uint32_t kInlineSeg = 0x80000000;  // MLX5_INLINE_SEG
+/// byte_count of a receive's segment has this bit where its first write may be padded.
+inline constexpr std::uint32_t kStartPadding = 0x80000000;  // MLX5_HW_START_PADDING (device.h)
 
 // mlx5_wqe_av: dqp_dct is the QP number below a bit that says how long the vector is, fl_mlid the
 // path bits of the source LID below "force loopback", and grh_gid_fl "has a GRH" (of RoCE not set),

@@ -179,6 +179,29 @@ TEST_F(ReceiveTargetsTest, Frame_GoesWholeIntoTheOldestReceive) {
   EXPECT_EQ(lost_, 0U);
 }
 
+/// As mlx5e posts them: 0x80000000 is MLX5_HW_START_PADDING of mlx5/device.h.
+TEST_F(ReceiveTargetsTest, FrameLongerThanTheFirstSegment_GoesOnInTheSecond) {
+  constexpr std::uint32_t kStartPadding = 0x80000000;
+  constexpr std::size_t kFirst = 60, kSecondAt = 512;
+  make_ready();
+  post(kFirst | kStartPadding, lkey_);
+  prm::Buffer<prm::mlx5_wqe_data_seg> second;
+  second.put<"byte_count">(std::uint32_t{128} | kStartPadding).put<"lkey">(lkey_);
+  second.put<"addr">(iova_ + kPayloadAt + kSecondAt);
+  std::memcpy(memory_->bytes.data() + kQueueAt + second.all().size(), second.all().data(),
+              second.all().size());
+  prm::Buffer<prm::mlx5_wqe_data_seg> end;
+  end.put<"lkey">(prm::kInvalidLkey);
+  std::memcpy(memory_->bytes.data() + kQueueAt + 2 * end.all().size(), end.all().data(),
+              end.all().size());
+  targets_.deliver(tirn_, frame_);
+  const std::span<const std::byte> payload = std::span(memory_->bytes).subspan(kPayloadAt);
+  EXPECT_EQ(payload[kFirst - 1], std::byte{0x5a});
+  EXPECT_EQ(payload[kFirst], std::byte{0});
+  EXPECT_EQ(payload[kSecondAt + 100 - kFirst - 1], std::byte{0x5a});
+  EXPECT_EQ(payload[kSecondAt + 100 - kFirst], std::byte{0});
+}
+
 TEST_F(ReceiveTargetsTest, NothingPosted_FrameIsLostAndNobodyTold) {
   make_ready();
   targets_.deliver(tirn_, frame_);
