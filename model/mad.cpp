@@ -2,7 +2,9 @@
 #include "model/mad.hpp"
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/cells.hpp"
 #include "model/port_limits.hpp"
 #include "prm/enums.hpp"
 #include "prm/mad.hpp"
@@ -86,16 +88,6 @@ bool is_of_subnet(prm::ConstView<prm::ib_smp> in) {
          (management == kClassLidRouted || management == kClassDirectedRoute);
 }
 
-/// Big-endian.
-void put_half(Data data, std::size_t at, std::uint16_t value) {
-  data[2 * at] = std::byte(value >> 8);
-  data[2 * at + 1] = std::byte(value & 0xff);
-}
-std::uint16_t half_at(std::span<const std::byte> data, std::size_t at) {
-  return static_cast<std::uint16_t>(std::to_integer<unsigned>(data[2 * at]) << 8 |
-                                    std::to_integer<unsigned>(data[2 * at + 1]));
-}
-
 /// The block of the P_Key table that a modifier names; above it stands a switch's port.
 std::optional<std::uint32_t> block_of(std::uint32_t modifier) {
   const std::uint32_t block = modifier & 0xffff;
@@ -127,8 +119,10 @@ bool fill(const PortSettings& port, std::uint32_t attribute, std::uint32_t modif
     case kPkeyTable: {
       const std::optional<std::uint32_t> block = block_of(modifier);
       if (!block) return false;
-      for (std::size_t i = 0; i < PkeyOrder::kKeys; ++i)
-        put_half(data, i, port.pkeys[*block * PkeyOrder::kKeys + i]);
+      for (std::size_t i = 0; i < PkeyOrder::kKeys; ++i) {
+        const std::uint16_t key = cells::be16(port.pkeys[*block * PkeyOrder::kKeys + i]);
+        std::memcpy(data.data() + i * sizeof key, &key, sizeof key);
+      }
       return true;
     }
     case kSlToVlTable:
@@ -182,7 +176,8 @@ std::optional<PkeyOrder> pkey_order(std::span<const std::byte, kMadBytes> reques
   const auto block = block_of(in.get<"attr_mod">());
   if (!block) return std::nullopt;
   PkeyOrder order{.block = *block};
-  for (std::size_t i = 0; i < PkeyOrder::kKeys; ++i) order.keys[i] = half_at(in.bytes<"data">(), i);
+  std::memcpy(order.keys.data(), in.bytes<"data">().data(), sizeof order.keys);
+  std::ranges::transform(order.keys, order.keys.begin(), cells::be16);
   return order;
 }
 

@@ -29,7 +29,8 @@ enum class Performance : std::size_t {
   SentMulticast,
   ReceivedMulticast,
 };
-inline constexpr std::size_t kPerformances = 11;
+inline constexpr std::size_t kPerformances =
+    static_cast<std::size_t>(Performance::ReceivedMulticast) + 1;
 using PerformanceCounts = std::array<std::uint64_t, kPerformances>;
 
 [[nodiscard]] PerformanceCounts performance_of(const PortCounters& counters,

@@ -117,7 +117,6 @@ bool PortLink::may_become(PortState wanted) const noexcept {
 
 void PortLink::train_again() {
   port_->link_downs += port_->link_up ? 1 : 0;
-  port_->admin_up = true;
   take_down();
   changed(prm::PortChangeSubtype::DOWN);
   begin();
@@ -141,7 +140,10 @@ bool PortLink::obey(const PortOrder& order) {
   if (order.reregister) changed(prm::PortChangeSubtype::CLIENT_REREG);
   if (physical == limits::kDisabled) {
     set_admin(false);
-  } else if (order.state == PortState::Down || physical == limits::kPolling) {
+  } else if (physical == limits::kPolling) {
+    port_->admin_up = true;
+    train_again();
+  } else if (order.state == PortState::Down && port_->admin_up) {
     train_again();
   }
   return true;

@@ -47,6 +47,8 @@ struct SubnetSettings {
   std::uint8_t subnet_timeout = 18;  // 1.07 s, what opensm gives
 };
 
+inline constexpr std::uint16_t kDefaultPkey = 0xffff;  // BTH_DEF_PKEY
+
 /// Of a card whose host has set no other: "MT4119 ConnectX5   Mellanox Technologies", as saquery
 /// printed it in a report to linux-rdma (June 2020, "rdma-ndd").
 [[nodiscard]] constexpr std::array<std::byte, 64> default_node_description() noexcept {
@@ -59,7 +61,6 @@ struct SubnetSettings {
 struct PortSettings {
   static constexpr std::size_t kRoceAddresses = 256;  // roce_cap.roce_address_table_size
   static constexpr std::size_t kPkeys = 128;          // of an InfiniBand port
-  static constexpr std::uint16_t kDefaultPkey = 0xffff;
 
   static constexpr std::uint16_t kEthernetFrameBytes = 1522;  // before PMTU is written
   static constexpr std::uint64_t kGbps = 100;                 // what PTYS says of an Ethernet link

@@ -26,7 +26,7 @@ constexpr std::uint32_t kMaxLogPageSize = 19;
 
 }  // namespace
 
-/// mlx5e marks each segment so (mlx5e_alloc_rq of mlx5/core/en_main.c). Nothing is padded here.
+/// mlx5e sets the padding bit in each segment (mlx5/core/en_main.c). Nothing is padded here.
 bool ReceiveRing::read(Dma& dma, std::uint16_t index, std::uint32_t first_byte,
                        std::vector<ReceivePiece>& pieces) const {
   pieces.clear();

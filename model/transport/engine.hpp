@@ -40,8 +40,8 @@ struct Engine {
       return way_out->send_later(length, way, priority_of(qp));
     way_out->send(length, way);
   }
-  /// Of a packet of `length` bytes. PortXmitData of InfiniBand ends before the VCRC (NVIDIA's UFM
-  /// manual, "InfiniBand Port Counters").
+  /// Of a packet of `length` bytes. PortXmitData of InfiniBand has what is between the start of the
+  /// packet and its VCRC, as descriptions of the counter quote IBTA; no card was asked.
   [[nodiscard]] std::size_t counted_octets(std::size_t length) const noexcept {
     return wire->port_type() == PortType::InfiniBand ? length - kVcrcBytes : length;
   }

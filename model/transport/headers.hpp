@@ -139,7 +139,6 @@ inline constexpr std::uint16_t kVlanIdMask = 0x0fff;     // VLAN_VID_MASK, linux
 inline constexpr unsigned kVlanPriorityShift = 13;       // VLAN_PRIO_SHIFT
 inline constexpr std::uint8_t kProtocolUdp = 17;         // IPPROTO_UDP
 inline constexpr std::uint16_t kRoceUdpPort = 4791;    // ROCE_V2_UDP_DPORT, include/rdma/ib_verbs.h
-inline constexpr std::uint16_t kDefaultPkey = 0xffff;  // BTH_DEF_PKEY
 inline constexpr std::uint32_t kLnhBth = 2;            // IB_LNH_IBA_LOCAL, ib_pack.h
 inline constexpr std::uint32_t kLnhGrh = 3;            // IB_LNH_IBA_GLOBAL
 inline constexpr std::uint8_t kManagementLane = 15;    // qib_make_ud_req of hw/qib/qib_ud.c

@@ -266,9 +266,9 @@ void Transport::State::learn_pkeys() {
   known_pkeys = port.pkeys;
   for (std::uint32_t qpn = 0; qpn < qps.limit(); ++qpn) {
     Qp* const qp = qps.find(qpn);
-    if (qp == nullptr || qp->state == prm::QpState::RST) continue;
+    if (qp == nullptr || !qp->has_peer() || !receives(qp->state)) continue;  // later, by its own
     qp->path.pkey = pkey_of(*qp, port);
-    if (qp->has_peer() && qp->state != prm::QpState::INIT) qp->frame = FrameTemplate(qp->path);
+    qp->frame = FrameTemplate(qp->path);
   }
 }
 
@@ -328,8 +328,8 @@ bool Transport::State::is_for_port(const Packet& packet) const noexcept {
   });
 }
 
-/// Subnet management asks for none, QP 1 for any of the port's (ib_mad of Linux looks for the index
-/// of the key that its completion has).
+/// Subnet management asks for none, QP 1 for any of the port's: handle_responder of mlx5_ib/cq.c
+/// looks for the index of the key that its completion has. What a card does is a hypothesis.
 bool Transport::State::is_of_partition(const Qp& qp, const Packet& packet) const noexcept {
   const PortSettings& port = *engine.deps.port;
   if (port.type != PortType::InfiniBand || !qp.is_special())

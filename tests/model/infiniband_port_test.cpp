@@ -320,7 +320,7 @@ TEST_F(InfiniBandPort, EthernetCommands_Refused) {
             CommandStatus::BAD_PARAM_ERR);
 }
 
-/// PortCounters of performance management; where Linux asks for it, it has its own count at 4.
+/// link_downed_counter of struct ib_pma_portcounters (include/rdma/ib_pma.h) is its byte 7.
 TEST_F(InfiniBandPort, LinkThatWentDown_IsCountedByItsAgentUntilItIsSet) {
   constexpr std::uint8_t kPerformance = 4, kPortCounters = 0x12, kGet = 1, kSet = 2;
   const auto downs = [&](std::uint8_t method) {

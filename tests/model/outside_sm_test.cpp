@@ -266,6 +266,17 @@ TEST_F(OutsideSm, Disabled_StaysDownUntilItIsToPollAgain) {
   EXPECT_EQ(state(), prm::number(PortState::Init));
 }
 
+TEST_F(OutsideSm, DisabledAndThenTakenDown_StaysDisabled) {
+  give_lid();
+  Info info = present();
+  info.set<"port_physical_state", 3>();
+  ASSERT_EQ(set(info), 0U);
+  info.set<"port_physical_state", 0>().put<"port_state">(prm::number(PortState::Down));
+  ASSERT_EQ(set(info), 0U);
+  driver_.pass(kLongNs);
+  EXPECT_EQ(vport().get<"port_physical_state">(), 3U);
+}
+
 TEST_F(OutsideSm, TakenDown_TrainsAgain) {
   give_lid();
   ASSERT_EQ(set_state(PortState::Armed), 0U);

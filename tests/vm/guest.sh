@@ -224,6 +224,9 @@ tcp_over_ib() {
   served "iperf_$1" iperf3 -s -1 -B 192.0.2.2 -- iperf3 -c 192.0.2.2 -B 192.0.2.1 -t 3
 }
 
+# reads_all_counts DEVICE: mlx5_ib fails a count that the device has not.
+reads_all_counts() { cat /sys/class/infiniband/"$1"/ports/1/counters/*; }
+
 # asks TEXT COMMAND ..: COMMAND succeeds and says TEXT.
 asks() {
   wanted=$1

@@ -99,6 +99,14 @@ class Multicast : public ::testing::Test {
   Member other;
 };
 
+TEST_F(Multicast, MemberOfAnotherPartition_GetsNothing) {
+  other.host.port().pkeys[0] = 0x8001;
+  other.host.transport().port_changed();
+  other.host.join(kGroup, kQpn);
+  send(kToGroup);
+  EXPECT_THAT(other.receivers(), IsEmpty());
+}
+
 TEST_F(Multicast, MemberOfTheGroup_GetsWhatIsSentToIt) {
   other.host.join(kGroup, kQpn);
   send(kToGroup);

@@ -86,6 +86,20 @@ TEST_F(SpecialQps, DatagramToNumberOne_IsForTheOneOfThatService) {
       std::ranges::equal(near_.target.bytes.subspan(kNetwork, 256), near_.source.bytes.first(256)));
 }
 
+TEST_F(SpecialQps, KeyThatMatchesAnyOfThePort_ComesToQpOne) {
+  constexpr std::uint32_t kOfPartition = 0x44, kIndex = 3;
+  near_.host.port().pkeys[kIndex] = 0x8001;
+  near_.host.connect(kOfPartition, 0,
+                     {.service = QpServiceType::UD, .pkey_index = kIndex, .q_key = kQKey});
+  near_.send(kOfPartition, kHostLid, prm::kQp1);
+  const std::vector<Cqe> cqes = near_.host.drain_cq();
+  ASSERT_EQ(cqes.size(), 1U);
+  EXPECT_EQ(cqes[0].immediate, 0x8001U);
+  near_.host.port().pkeys[kIndex] = 0x0001;  // two limited members
+  near_.send(kOfPartition, kHostLid, prm::kQp1);
+  EXPECT_TRUE(near_.host.drain_cq().empty());
+}
+
 TEST_F(SpecialQps, WhatQpOneSends_ComesFromNumberOne) {
   near_.send(kGeneral, kHostLid, kPlain);
   EXPECT_EQ(near_.host.drain_cq().at(0).flags_rqpn & 0xffffff, prm::kQp1);

@@ -39,7 +39,7 @@ check "rdma_xserver by XRC" served xserver_xrc rdma_xserver -c x -- rdma_xclient
 check "mckey: a group of UD queue pairs" served mckey mckey -m 239.1.2.3 -b 192.0.2.2 -C 20 -- \
   mckey -s -m 239.1.2.3 -b 192.0.2.1 -C 20
 check "interfaces of another partition" in_partition
-check "ping in it" meets_in_partition
+check "ping in the partition" meets_in_partition
 check "ib_write_bw with its key" served write_bw_pkey \
   ib_write_bw -F -n 200 --pkey_index 1 -d $other -- \
   ib_write_bw -F -n 200 --pkey_index 1 -d $device 127.0.0.1
@@ -48,6 +48,6 @@ check "connected mode" in_mode connected 32000
 check "ping of 30,000 bytes in it" meets_over_ib -s 30000
 check "TCP in it" tcp_over_ib connected
 check "datagram mode again" in_mode datagram 2044
-check "ping in that" meets_over_ib
+check "ping in it" meets_over_ib
 on_host saquery -C $device -g >/host/results/groups.txt 2>&1
 ends_over_ib rdma_ucm

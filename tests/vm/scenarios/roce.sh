@@ -60,10 +60,6 @@ has_counted() {
     test "$(cat /sys/class/infiniband/$device/ports/1/counters/$counter)" -gt 0 || return 1
   done
 }
-# reads_all_counts DEVICE: mlx5_ib fails a count that the device has not.
-reads_all_counts() {
-  cat /sys/class/infiniband/$1/ports/1/counters/*
-}
 # Linux counts both by entries of its own: what came with the mark of congestion in RDMA_RX, the
 # notifications that went out in RDMA_TX, of which this device sends none.
 congestion="cc_rx_ce_pkts,cc_tx_cnp_pkts"
