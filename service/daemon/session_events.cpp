@@ -176,7 +176,10 @@ void Sessions::hear(const Looked& looked) {
   const AskedHistory asked = at->second;
   lookups_.erase(at);
   if (!looked.found) {
-    if (ports_.log) ports_.log("a look at the past: " + looked.found.error().text);
+    // The first and then every thousandth: whoever is refused may ask again at once.
+    if (not_found_++ % 1000 == 0 && ports_.log)
+      ports_.log(fmt::format("a look at the past was refused ({} so far): {}", not_found_,
+                             looked.found.error().text));
     return refuse_later(asked.connection, asked.request_id, Op::LeaseHistory, Code::Unavailable,
                         "the server's journal cannot be read, or there is none");
   }

@@ -306,7 +306,8 @@ class Sessions {
   std::uint64_t torn_down_ = 0;
   std::uint64_t fenced_ = 0;
   std::uint64_t longest_revoke_us_ = 0;
-  std::uint64_t refused_ = 0;  // grants, by the device
+  std::uint64_t refused_ = 0;    // grants, by the device
+  std::uint64_t not_found_ = 0;  // looks at the past, by the journal
   bool is_journal_lost_ = false;
   bool is_ending_ = false;
 };

@@ -42,7 +42,7 @@ class SessionWorld : public testing::Test {
         .send = [this](ConnectionId to,
                        const wire::FrameBytes& frame) { sent[to].push_back(frame); },
         .hang_up = [this](ConnectionId id) { hung_up.push_back(id); },
-        .log = {},
+        .log = [this](std::string_view line) { logged.emplace_back(line); },
         .observer = {.refused = [this](wire::Code code) { refused_grants.push_back(code); }},
         .clock = Clock::simulated(&SessionWorld::now, this)};
     if (is_node) made.fenced = [this](TenantFenced each) { fenced.push_back(each); };
@@ -163,6 +163,7 @@ class SessionWorld : public testing::Test {
   std::vector<LookUp> looked_up;
   std::map<ConnectionId, std::vector<wire::FrameBytes>> sent;
   std::vector<ConnectionId> hung_up;
+  std::vector<std::string> logged;
   std::vector<wire::Code> refused_grants;  // as statistics hear of them
   std::unique_ptr<Sessions> sessions;
 };

@@ -623,6 +623,19 @@ TEST_F(SessionsTest, JournalThatCannotBeRead_RefusesAndNamesNoFile) {
   EXPECT_THAT(refusal_text(1), testing::Not(HasSubstr("/var")));
 }
 
+TEST_F(SessionsTest, LooksAtAPastThatNobodyKeeps_DoNotFillTheLog) {
+  greet(1);
+  for (int i = 0; i < 1001; ++i) {
+    say(1, Op::LeaseHistory, wire::HistoryRequest{.tenant = 7});
+    sessions->hear(Looked{.ticket = looked_up.back().ticket,
+                          .found = fail(Errc::Unsupported, "the server keeps no journal")});
+  }
+  EXPECT_THAT(
+      logged,
+      ElementsAre("a look at the past was refused (1 so far): the server keeps no journal",
+                  "a look at the past was refused (1001 so far): the server keeps no journal"));
+}
+
 TEST_F(SessionsTest, HistoriesUnderWay_CountAsRequests) {
   greet(1);
   for (std::uint32_t i = 0; i <= Limits{}.requests; ++i)

@@ -22,7 +22,7 @@ DEADLINE_S = 120
 PLANS = range(6)
 # Invalid value (asked for on purpose), limit, no resources, busy, the server is ending.
 ALLOC_REFUSALS = (5, 7, 8, 9, 12)
-NOT_FOUND = 11
+UNAVAILABLE, NOT_FOUND = 10, 11
 
 
 Report = collections.namedtuple("Report", "sent landed orphaned owners resets wrong")
@@ -113,9 +113,9 @@ class Book:
         if told.tag is not None:
             self.rig.ask(f"end {told.tag} {int(memory != 0)}")
 
-    def check_journal(self, journal):
-        """What was told is in the file, or nothing else is: on a copy, for the next server is to
-        find it as this one left it."""
+    def check_journal(self, journal, has_ended=False):
+        """What was told is in the file, or nothing else is; all of it where the server `has_ended`
+        by itself. On a copy, for the next server is to find it as this one left it."""
         with tempfile.TemporaryDirectory() as folder:
             for suffix in ("", "-wal"):
                 if journal.with_name(journal.name + suffix).exists():
@@ -127,6 +127,8 @@ class Book:
                     struct.unpack("<qq", struct.pack("<QQ", number, epoch))).fetchone()
                 if row is None and told.tag is not None:
                     self.wrong.append(f"{number, epoch} was granted and is not on record")
+                elif has_ended and row and row[0] is None:
+                    self.wrong.append(f"{number, epoch} has no outcome on record")
                 elif row and None not in (row[0], told.outcome) and row[0] != told.outcome:
                     self.wrong.append(f"{number, epoch} was told {told.outcome}, on record is "
                                       f"{row[0]}")
@@ -153,6 +155,7 @@ class Member:
         self.client = wire.Client(path, known_incarnation=known, deadline_s=DEADLINE_S)
         self.client.socket.setblocking(False)
         self.asked = None      # (request id, op, what it was about)
+        self.asked_at = 0.0
         self.lease = None
         self.watches = False
         self.not_before = 0.0
@@ -163,6 +166,7 @@ class Member:
 
 class Crowd:
     alloc_refusals = ALLOC_REFUSALS
+    disk_fails = False  # then nothing is granted, and the past may not be readable
     ttl_ms = 60_000  # of all but the leases that are to end by it
 
     def __init__(self, book, path, chance, members, known=0):
@@ -174,6 +178,8 @@ class Crowd:
         self.why = None        # what the first client to see that had of it
         self.members = []
         self.ops = 0
+        self.unavailable = 0   # what was refused for it
+        self.slowest_revoke_s = 0.0
         self.grants = []       # answers to ALLOC that are told when every end before them is
         try:
             self.join().not_before = float("inf")  # hears of every end, and asks for nothing else
@@ -268,7 +274,7 @@ class Crowd:
         self.send(member, wire.ALLOC, body, (tag, qpn, psn))
 
     def send(self, member, op, body, about=None):
-        member.asked = member.client.send(op, body), op, about
+        member.asked, member.asked_at = (member.client.send(op, body), op, about), time.monotonic()
         self.ops += 1
 
     def hear(self, wait_s):
@@ -326,10 +332,13 @@ class Crowd:
             if (outcome.id, outcome.epoch) != about:
                 self.book.wrong.append(f"asked for {about}, answered of {outcome}")
             self.book.ended(about, outcome.outcome, outcome.memory)
+            self.slowest_revoke_s = max(self.slowest_revoke_s, time.monotonic() - member.asked_at)
 
     def hear_refusal(self, member, asked, code, text):
         if asked == wire.RENEW or (asked, code) == (wire.CHALLENGE, NOT_FOUND):
             member.lease = None  # it has ended
+        elif self.disk_fails and code == UNAVAILABLE and asked in (wire.ALLOC, wire.HISTORY):
+            self.unavailable += 1
         elif asked != wire.ALLOC or code not in self.alloc_refusals:
             self.book.wrong.append(f"{asked:#x} was refused: {code} {text}")
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """leased, killed at every point by its name, and at random, while hardware and clients go on.
 
-    crash_test.py CRASHING_LEASED CRASH_RIG [--kills N] [--members N] [--seed N] [--times N] [TEST]
+    crash_test.py CRASHING_LEASED CRASH_RIG FOUL_WEATHER [--kills N] [--members N] [--seed N]
+                  [--times N] [TEST]
 
 --kills: how often at random, under --members clients. --times: at how many of its turns, of those
 that a named point had in a life without a crash, the server is killed there.
@@ -9,6 +10,7 @@ that a named point had in a life without a crash, the server is killed there.
 
 import argparse
 import collections
+import errno
 import os
 import pathlib
 import random
@@ -21,6 +23,7 @@ import unittest
 from crash_crowd import Book, Crowd, Rig
 from lease_client import HungUp
 from lease_server import DEADLINE_S, Server
+from weather import Weather
 
 RESET_DELAY_MS = 30
 CONFIG = """
@@ -60,6 +63,7 @@ class World:
         config = self.folder / "leased.toml"
         config.write_text(CONFIG, encoding="utf-8")
         self.server = Server(LEASED, self.folder, "--config", config, "--device", self.rig.device)
+        self.weather = Weather(FOUL_WEATHER, self.folder / "weather")
         self.known = 0
         self.kills = 0
 
@@ -70,7 +74,7 @@ class World:
 
     def start(self, **environment):
         """Whether it serves; otherwise it was killed before it did."""
-        self.server.popen["env"] = os.environ | environment
+        self.server.popen["env"] = self.weather.over(os.environ | environment)
         try:
             self.server.start()
             return True
@@ -200,6 +204,54 @@ class Crashes(unittest.TestCase):
             world.kills += 1
         world.judge()
 
+    def test_at_random_while_the_disk_fails(self):
+        began, world, totals = time.monotonic(), None, collections.Counter()
+        for kill in range(ARGUMENTS.kills):
+            if kill % 200 == 0:
+                totals.update(self.counted(world))
+                world = self.world(f"disk{kill}", ARGUMENTS.seed + kill)
+                self.assertTrue(world.start())
+            self.kill_in_foul_weather(world, totals)
+        slowest_ms = totals.pop("slowest_ms")
+        totals.update(self.counted(world))
+        print(f"{ARGUMENTS.kills} kills under {ARGUMENTS.members} clients while the disk failed, "
+              f"{time.monotonic() - began:.0f} s: {dict(totals)}, the slowest revoke {slowest_ms} "
+              "ms, asked to answered")
+        self.assertGreater(totals["unavailable"], 0)
+        self.assertGreater(totals["landed"], 0)
+
+    def kill_in_foul_weather(self, world, totals):
+        """A spell of the disk after the other, of which the server is killed in the last."""
+        crowd = world.crowd(ARGUMENTS.members)
+        crowd.disk_fails = True
+        for _ in range(world.chance.randrange(1, 6)):
+            world.weather.be(disk=world.chance.choice((0, errno.EIO, errno.ENOSPC)),
+                             spared=world.chance.randrange(30),
+                             one_in=world.chance.choice((1, 2, 3, 7, 50)),
+                             slow_ms=world.chance.choice((0, 0, 3, 100)))
+            crowd.run(world.chance.uniform(0.0, 1.5))
+        self.assertFalse(crowd.is_over, repr(crowd.why))
+        if world.chance.random() < 0.2:
+            self.end_in_fair_weather(world, crowd)
+        else:
+            world.server.process.send_signal(signal.SIGKILL)
+            world.settle(crowd)
+            world.bury()
+        world.weather.be()
+        world.judge()
+        totals["unavailable"] += crowd.unavailable
+        totals["slowest_ms"] = max(totals["slowest_ms"], round(crowd.slowest_revoke_s * 1e3))
+
+    def end_in_fair_weather(self, world, crowd):
+        """Every outcome goes on record then, those too that could not while the disk failed."""
+        world.weather.be()
+        world.server.process.send_signal(signal.SIGTERM)
+        self.assertTrue(crowd.run(DEADLINE_S), "it never ended")
+        world.settle(crowd)
+        self.assertEqual(world.server.end(None), 0)
+        world.book.check_journal(world.server.journal, has_ended=True)
+        self.assertEqual(world.book.wrong, [])
+
     def counted(self, world):
         if world is None:
             return {}
@@ -213,10 +265,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("leased")
     parser.add_argument("rig")
+    parser.add_argument("weather")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--members", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--times", type=int, default=1)
     ARGUMENTS, rest = parser.parse_known_args()
-    LEASED, CRASH_RIG = ARGUMENTS.leased, ARGUMENTS.rig
+    LEASED, CRASH_RIG, FOUL_WEATHER = ARGUMENTS.leased, ARGUMENTS.rig, ARGUMENTS.weather
     unittest.main(argv=sys.argv[:1] + rest)

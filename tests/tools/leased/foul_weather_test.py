@@ -4,9 +4,10 @@
     foul_weather_test.py LEASED LEASECTL FOUL_WEATHER
 """
 
-import mmap
-import os
+import errno
+import itertools
 import pathlib
+import shutil
 import signal
 import struct
 import subprocess
@@ -18,6 +19,7 @@ import unittest
 import lease_client as wire
 from lease_client import Refused
 from lease_server import DEADLINE_S, Server
+from weather import Weather
 
 LOST = "nothing is granted until it can be written"
 AGAIN = "the journal is written again"
@@ -26,27 +28,12 @@ ROOM = "[device]\nslots = 20000\n[limits]\ntenant_leases = 20000\n"  # slots res
 TEN_YEARS_MS = 10 * 365 * 86_400_000
 
 
-class Weather:
-    """What leased is under: errno of who writes to the journal, and how far its clock is ahead."""
-
-    def __init__(self, path):
-        path.write_bytes(bytes(16))
-        with open(path, "r+b") as file:
-            self.words = mmap.mmap(file.fileno(), 16)
-        self.environment = os.environ | {"LD_PRELOAD": FOUL_WEATHER,
-                                         "PORTCULLIS_WEATHER": str(path)}
-
-    def be(self, disk=0, ahead_ms=0):
-        self.words[:8] = struct.pack("<q", disk)
-        self.words[8:] = struct.pack("<q", ahead_ms)
-
-
 class FoulWeather(unittest.TestCase):
     def setUp(self):
         held = tempfile.TemporaryDirectory()
         self.addCleanup(held.cleanup)
         self.folder = pathlib.Path(held.name)
-        self.weather = Weather(self.folder / "weather")
+        self.weather = Weather(FOUL_WEATHER, self.folder / "weather")
         self.server = None
 
     def tearDown(self):
@@ -56,8 +43,29 @@ class FoulWeather(unittest.TestCase):
     def serve(self, config=ROOM):
         file = self.folder / "leased.toml"
         file.write_text(config, encoding="utf-8")
-        self.server = Server(LEASED, self.folder, "--config", file, env=self.weather.environment)
+        self.server = Server(LEASED, self.folder, "--config", file, env=self.weather.over())
         return self.server.start()
+
+    def start_on_copy(self, of, spared, error):
+        """A server on a copy of the files of a journal, whose disk fails from a call on: what it
+        said where it did not start, and the copy."""
+        copy = self.folder / f"{error}.{spared}"
+        copy.mkdir()
+        for file in of:
+            shutil.copy(file, copy)
+        self.weather.be(disk=error, spared=spared)
+        self.server = Server(LEASED, copy, env=self.weather.over())
+        try:
+            self.server.start()
+        except AssertionError:
+            said, status = self.server.log_text(), self.server.end(None)
+            self.assertEqual((status, said.count("\n")), (2, 1), said)
+            self.assertIn("journal", said)
+        else:
+            said = None
+            self.server.end(signal.SIGKILL)
+        self.weather.be()
+        return said, copy
 
     def until(self, so):
         until = time.monotonic() + DEADLINE_S
@@ -84,6 +92,39 @@ class FoulWeather(unittest.TestCase):
                 self.assertEqual(self.lines(LOST), nth, server.log_text())
                 self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
         self.assertEqual(server.end(), 0)
+
+    def test_start_on_a_disk_that_fails_at_any_call_says_so_and_loses_no_lease(self):
+        server = self.serve()
+        with server.client() as client:
+            held = [client.alloc() for _ in range(3)]
+            ended = client.alloc()
+            client.revoke(ended)
+            server.end(signal.SIGKILL)
+        files = [file for file in self.folder.iterdir() if file.name.startswith("journal")]
+        for error in (errno.EIO, errno.ENOSPC):
+            for spared in itertools.count():
+                with self.subTest(error=errno.errorcode[error], spared=spared):
+                    said, copy = self.start_on_copy(files, spared, error)
+                    self.server = Server(LEASED, copy).start()
+                    with self.server.client() as client:
+                        for lease in (*held, ended):
+                            self.assertEqual(client.revoke(lease).outcome, wire.TORN_DOWN)
+                        self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
+                    self.assertEqual(self.server.end(), 0)
+                if said is None:
+                    break
+            self.assertGreater(spared, 5)  # of which each refused the start
+
+    def test_first_start_on_a_disk_that_fails_at_any_call_says_so_and_the_next_one_serves(self):
+        for error in (errno.EIO, errno.ENOSPC):
+            for spared in itertools.count():
+                with self.subTest(error=errno.errorcode[error], spared=spared):
+                    said, copy = self.start_on_copy([], spared, error)
+                    self.server = Server(LEASED, copy).start()
+                    self.assertEqual(self.server.end(), 0)
+                if said is None:
+                    break
+            self.assertGreater(spared, 5)
 
     def test_journal_that_stays_away_ends_with_every_lease_revoked(self):
         server = self.serve()
