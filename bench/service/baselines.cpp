@@ -2,6 +2,7 @@
 #include "bench/service/baselines.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,7 +41,45 @@ std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
 
 constexpr std::chrono::milliseconds kRest{3};
 
+Result<cpu_set_t> cores_of_this_thread() {
+  cpu_set_t cores;
+  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return cores;
+  return fail(Errc::System, fmt::format("sched_getaffinity: {}", std::strerror(errno)));
+}
+
+/// The first of them, or the one behind it.
+Result<cpu_set_t> core_of(const cpu_set_t& cores, int nth) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &cores) && seen++ == nth) CPU_SET(core, &one);
+  if (CPU_COUNT(&one) == 1) return one;
+  return fail(Errc::Unsupported, fmt::format("this process may use {} core", CPU_COUNT(&cores)));
+}
+
+/// A thread, or the only thread of a process; 0: this one.
+Result<void> keep(pid_t thread, const cpu_set_t& to) {
+  if (::sched_setaffinity(thread, sizeof to, &to) == 0) return {};
+  return fail(Errc::System, fmt::format("sched_setaffinity: {}", std::strerror(errno)));
+}
+
+/// This thread may use the cores again that it could use before.
+class Cores {
+ public:
+  explicit Cores(const cpu_set_t& before) : before_(before) {}
+  Cores(const Cores&) = delete;
+  Cores& operator=(const Cores&) = delete;
+  ~Cores() { (void)keep(0, before_); }
+
+ private:
+  cpu_set_t before_;
+};
+
 }  // namespace
+
+const char* name(Place place) noexcept {
+  return place == Place::OneCore ? "one core" : "two cores";
+}
 
 const char* name(Pace pace) noexcept { return pace == Pace::Rested ? "rested" : "back to back"; }
 
@@ -75,7 +114,14 @@ EchoProcess::~EchoProcess() {
   (void)::waitpid(id_, nullptr, 0);
 }
 
-Result<void> EchoProcess::measure(std::uint64_t samples, Pace pace, Histogram& round_trip) const {
+Result<void> EchoProcess::measure(std::uint64_t samples, Pace pace, Place place,
+                                  Histogram& round_trip) const {
+  PORTCULLIS_TRY_ASSIGN(const cpu_set_t cores, cores_of_this_thread());
+  PORTCULLIS_TRY_ASSIGN(const cpu_set_t near, core_of(cores, 0));
+  PORTCULLIS_TRY_ASSIGN(const cpu_set_t far, core_of(cores, place == Place::OneCore ? 0 : 1));
+  const Cores before(cores);
+  PORTCULLIS_TRY(keep(0, near));
+  PORTCULLIS_TRY(keep(id_, far));
   Message message{};
   for (std::uint64_t i = 0; i < samples; ++i) {
     wait_for_turn(pace);

@@ -26,6 +26,13 @@ inline constexpr Pace kPaces[] = {Pace::Rested, Pace::BackToBack};
 [[nodiscard]] const char* name(Pace pace) noexcept;
 void wait_for_turn(Pace pace);
 
+/// Where the two ends of an empty message are. Left to itself the scheduler chooses one or the
+/// other for a whole run, and the time is ten times as long where two processors have to wake each
+/// other.
+enum class Place : std::uint8_t { OneCore, TwoCores };
+inline constexpr Place kPlaces[] = {Place::OneCore, Place::TwoCores};
+[[nodiscard]] const char* name(Place place) noexcept;
+
 /// Another process that sends back what it gets, over SOCK_SEQPACKET: a header, no body.
 class EchoProcess {
  public:
@@ -34,7 +41,10 @@ class EchoProcess {
   EchoProcess(EchoProcess&& other) noexcept;
   EchoProcess& operator=(EchoProcess&&) = delete;
   ~EchoProcess();
-  [[nodiscard]] Result<void> measure(std::uint64_t samples, Pace pace, Histogram& round_trip) const;
+  /// This thread and that process keep to their cores meanwhile, the first ones of those that this
+  /// process may use. Unsupported where two are wanted and it may use one.
+  [[nodiscard]] Result<void> measure(std::uint64_t samples, Pace pace, Place place,
+                                     Histogram& round_trip) const;
 
  private:
   EchoProcess() = default;
