@@ -218,6 +218,7 @@ Verdict query_nic_vport_context(
   context.put<"system_image_guid">(guid);
   context.put<"port_guid">(guid);
   context.put<"node_guid">(guid);
+  context.put<"qkey_violation_counter">(core.port_counters.violations.qkey);
   context.put<"permanent_address.mac_addr_47_32">(high_of(core.port.mac));
   context.put<"permanent_address.mac_addr_31_0">(low_of(core.port.mac));
   static_cast<void>(context.try_set<"promisc_uc">(core.port.promisc_uc ? 1 : 0));

@@ -42,6 +42,14 @@ Verdict check_vport(const Core& core, const View& in) {
   return check_own(in);
 }
 
+OrderEnd obey(Core& core, const PortOrder& order) {
+  if (!core.link.obey(order)) return OrderEnd::BadValue;
+  KeyViolations& violations = core.port_counters.violations;
+  if (order.clears_pkey_violations) violations.pkey = 0;
+  if (order.clears_qkey_violations) violations.qkey = 0;
+  return OrderEnd::Done;
+}
+
 bool is_outside(std::uint32_t index, std::uint32_t entries) {
   return index != kWholeTable && index >= entries;
 }
@@ -68,6 +76,8 @@ Verdict query_hca_vport_context(
   context.put<"sm_lid">(port.sm_lid);
   static_cast<void>(context.try_set<"subnet_timeout">(port.subnet.subnet_timeout));
   static_cast<void>(context.try_set<"sm_sl">(port.subnet.master_sm_sl));
+  context.put<"pkey_violation_counter">(core.port_counters.violations.pkey);
+  context.put<"qkey_violation_counter">(core.port_counters.violations.qkey);
   return {};
 }
 
@@ -135,14 +145,13 @@ Verdict mad_ifc(Core& core, const Request<prm::mad_ifc_in, prm::mad_ifc_out>& re
   }
   OrderEnd end = OrderEnd::NotTaken;
   if (core.behaviours.outside_sm) {
-    if (const auto order = port_order(core.port, mad))
-      end = core.link.obey(*order) ? OrderEnd::Done : OrderEnd::BadValue;
+    if (const auto order = port_order(core.port, mad)) end = obey(core, *order);
     if (const auto order = pkey_order(mad)) {
       core.link.take_pkeys(*order);
       end = OrderEnd::Done;
     }
   }
-  answer_mad(core.port, mad, response, end);
+  answer_mad(core.port, core.port_counters.violations, mad, response, end);
   return {};
 }
 

@@ -44,7 +44,7 @@ void fill_node_info(const PortSettings& port, Data data) {
   info.set<"vendor_id", limits::kOui>();
 }
 
-void fill_port_info(const PortSettings& port, Data data) {
+void fill_port_info(const PortSettings& port, const KeyViolations& violations, Data data) {
   // IB_WIDTH_1X and _4X; speeds of include/rdma/ib_verbs.h as PortInfo has them: QDR beside EDR.
   constexpr std::uint32_t kWidth4x = 2, kWidths = 3, kSpeedQdr = 4, kSpeeds = 7;
   constexpr std::uint32_t kExtendedEdr = 2, kExtendedSpeeds = 3;
@@ -71,6 +71,8 @@ void fill_port_info(const PortSettings& port, Data data) {
   static_cast<void>(info.try_set<"mkey_protection">(subnet.mkey_protection));
   static_cast<void>(info.try_set<"neighbor_mtu">(subnet.neighbor_mtu));
   static_cast<void>(info.try_set<"master_sm_sl">(subnet.master_sm_sl));
+  info.put<"pkey_violations">(violations.pkey);
+  info.put<"qkey_violations">(violations.qkey);
   info.set<"mtu_cap", limits::kMtuCode>();
   info.set<"vl_cap", limits::kVirtualLanes>();
   static_cast<void>(info.try_set<"operational_vls">(subnet.operational_vls));
@@ -96,7 +98,8 @@ std::optional<std::uint32_t> block_of(std::uint32_t modifier) {
 }
 
 /// False: no such attribute, or no such part of it.
-bool fill(const PortSettings& port, std::uint32_t attribute, std::uint32_t modifier, Data data) {
+bool fill(const PortSettings& port, const KeyViolations& violations, std::uint32_t attribute,
+          std::uint32_t modifier, Data data) {
   switch (attribute) {
     case kNodeDescription:
       std::ranges::copy(port.node_description, data.begin());
@@ -114,7 +117,7 @@ bool fill(const PortSettings& port, std::uint32_t attribute, std::uint32_t modif
     }
     case kPortInfo:
       if (port_of(modifier) > 1) return false;
-      fill_port_info(port, data);
+      fill_port_info(port, violations, data);
       return true;
     case kPkeyTable: {
       const std::optional<std::uint32_t> block = block_of(modifier);
@@ -155,6 +158,8 @@ std::optional<PortOrder> port_order(const PortSettings& port,
   order.sm_lid = half(info.get<"sm_lid">());
   if (info.get<"port_state">() != 0) order.state = PortState{byte(info.get<"port_state">())};
   order.physical_state = byte(info.get<"port_physical_state">());
+  order.clears_pkey_violations = info.get<"pkey_violations">() == 0;
+  order.clears_qkey_violations = info.get<"qkey_violations">() == 0;
   order.reregister = info.get<"client_reregister">() != 0;
   order.subnet = {
       .mkey = info.get<"mkey">(),
@@ -181,7 +186,8 @@ std::optional<PkeyOrder> pkey_order(std::span<const std::byte, kMadBytes> reques
   return order;
 }
 
-void answer_mad(const PortSettings& port, std::span<const std::byte, kMadBytes> request,
+void answer_mad(const PortSettings& port, const KeyViolations& violations,
+                std::span<const std::byte, kMadBytes> request,
                 std::span<std::byte, kMadBytes> answer, OrderEnd end) {
   std::ranges::copy(request, answer.begin());
   const auto in = prm::ConstView<prm::ib_smp>(request);
@@ -196,7 +202,8 @@ void answer_mad(const PortSettings& port, std::span<const std::byte, kMadBytes> 
   const bool is_order = port_order(port, request) || pkey_order(request);
   const bool is_answered =
       in.get<"method">() == mad::kMethodGet || (is_order && end != OrderEnd::NotTaken);
-  const bool is_known = is_answered && fill(port, in.get<"attr_id">(), in.get<"attr_mod">(), data);
+  const bool is_known =
+      is_answered && fill(port, violations, in.get<"attr_id">(), in.get<"attr_mod">(), data);
   std::uint32_t status = is_known ? 0 : mad::kStatusUnsupported;
   if (is_known && end == OrderEnd::BadValue) status = mad::kStatusBadValue;
   out.put<"status">(static_cast<std::uint16_t>(status));

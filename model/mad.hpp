@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 
+#include "model/ethernet/port_counters.hpp"
 #include "model/port_settings.hpp"
 
 namespace portcullis::model {
@@ -38,6 +39,8 @@ struct PortOrder {
   // sends back what the port says has LinkUp there.
   std::uint8_t physical_state = 0;
   bool reregister = false;  // clients are to join and subscribe again
+  // Violations are counted anew where it says 0 (subn_set_portinfo of hw/qib/qib_mad.c).
+  bool clears_pkey_violations = false, clears_qkey_violations = false;
 };
 /// The order in `request`, with what it leaves alone as `port` has it; nothing when it is none.
 [[nodiscard]] std::optional<PortOrder> port_order(const PortSettings& port,
@@ -60,7 +63,8 @@ enum class OrderEnd : std::uint8_t {
 };
 
 /// `answer` becomes the response to `request`, whose order, if it is one, ended so.
-void answer_mad(const PortSettings& port, std::span<const std::byte, kMadBytes> request,
+void answer_mad(const PortSettings& port, const KeyViolations& violations,
+                std::span<const std::byte, kMadBytes> request,
                 std::span<std::byte, kMadBytes> answer, OrderEnd end = OrderEnd::NotTaken);
 
 }  // namespace portcullis::model

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What an Ethernet port counts of the frames that its send queues gave it and that came to its
-// receive side, and what a vport counts of packets of queue pairs.
+// receive side, and what a port of either kind counts of packets of queue pairs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,16 @@ inline constexpr std::size_t kCasts = 3;
     if (one != std::byte{0xff}) return Cast::Multicast;
   return Cast::Broadcast;
 }
+
+/// Packets that queue pairs refused for their key. Each count stays at its greatest value
+/// (set_bad_pkey_cntr and set_qkey_viol_cntr of rxe_recv.c).
+struct KeyViolations {
+  static constexpr std::uint16_t kMost = 0xffff;
+  std::uint16_t pkey = 0, qkey = 0;
+
+  void note_pkey() noexcept { pkey = std::min<std::uint16_t>(pkey, kMost - 1) + 1; }
+  void note_qkey() noexcept { qkey = std::min<std::uint16_t>(qkey, kMost - 1) + 1; }
+};
 
 struct PortCounters {
   static constexpr std::size_t kLeastBytes = 60;  // of a frame: ETH_ZLEN
@@ -63,6 +74,7 @@ struct PortCounters {
   Counts port;           // PPCNT
   Counts vport;          // QUERY_VPORT_COUNTER; no lengths
   PacketCounts packets;  // QUERY_VPORT_COUNTER, received_ib_unicast and its like
+  KeyViolations violations;
 
   /// The vport counts `frame` so often.
   void count_received(std::span<const std::byte> frame, int times,

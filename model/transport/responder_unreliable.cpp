@@ -59,7 +59,10 @@ void Responder::drop_message(Qp& qp) {
 Refusal Responder::admit_datagram(Qp& qp, const Packet& packet) {
   ReceiveState& receive = qp.receive;
   // Subnet management goes by its lane, not by a Q_Key (qib_ud_rcv of hw/qib/qib_ud.c).
-  if (qp.wire_qpn != prm::kQp0 && packet.q_key != qp.q_key) return Refusal::InvalidRequest;
+  if (qp.wire_qpn != prm::kQp0 && packet.q_key != qp.q_key) {
+    engine_->deps.port_counters->violations.note_qkey();
+    return Refusal::InvalidRequest;
+  }
   const ReceiveFault fault = read_receive_wqe(*engine_, qp);
   if (fault == ReceiveFault::Empty) return Refusal::NotReady;
   if (fault == ReceiveFault::Unreadable) return Refusal::Protection;

@@ -130,6 +130,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   std::uint64_t take_copy(std::span<const std::byte> frame, Origin from, Offer offer);
   void accept_of_group(const Packet& packet);
   void accept_underlay(const Qp& qp, const Packet& packet);
+  [[nodiscard]] bool admits(const Qp& qp, const Packet& packet) const noexcept;
   [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
 
   std::shared_ptr<Wire> wire;
@@ -339,12 +340,18 @@ bool Transport::State::is_of_partition(const Qp& qp, const Packet& packet) const
          });
 }
 
+/// Of the queue pair's transport and partition; who is of another partition is counted.
+bool Transport::State::admits(const Qp& qp, const Packet& packet) const noexcept {
+  // A UMR QP has no peer.
+  if (qp.reg_umr || packet.transport() != qp.transport) return false;
+  if (is_of_partition(qp, packet)) return true;
+  if (receives(qp.state)) engine.deps.port_counters->violations.note_pkey();
+  return false;
+}
+
 /// What comes over the link must come from the QP's peer: on InfiniBand by its LID, and by its GID
 /// where the path is global; on Ethernet by its address, on the VLAN of the QP's own.
 bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const noexcept {
-  // A UMR QP has no peer.
-  if (qp.reg_umr || packet.transport() != qp.transport || !is_of_partition(qp, packet))
-    return false;
   if (qp.is_datagram()) return is_for_port(packet) && is_well_managed(qp, packet);
   // Of XRC one that sends hears answers alone, and one that receives asks nobody.
   if (qp.is_xrc() && packet.info().is_request() == qp.has_sq) return false;
@@ -544,9 +551,7 @@ void Transport::State::accept_of_group(const Packet& packet) {
   if (members != nullptr && is_on_vlan(packet) && packet.info().is_request()) {
     for (const std::uint32_t qpn : *members) {
       Qp* const qp = qps.find(qpn);
-      if (qp == nullptr || !qp->is_datagram() || packet.transport() != qp->transport ||
-          !is_of_partition(*qp, packet))
-        continue;
+      if (qp == nullptr || !qp->is_datagram() || !admits(*qp, packet)) continue;
       if (is_own && qp->context.get<"block_lb_mc">() != 0) continue;
       if (qp->is_underlay)
         accept_underlay(*qp, packet);
@@ -562,7 +567,9 @@ void Transport::State::accept_of_group(const Packet& packet) {
 /// datagram that the root does not forward is not known: it is lost here.
 void Transport::State::accept_underlay(const Qp& qp, const Packet& packet) {
   const TransportDeps& deps = engine.deps;
-  const bool is_taken = receives(qp.state) && packet.q_key == qp.q_key &&
+  const bool has_key = packet.q_key == qp.q_key;
+  if (receives(qp.state) && !has_key) deps.port_counters->violations.note_qkey();
+  const bool is_taken = receives(qp.state) && has_key &&
                         packet.operation() == BthOpcode::SendOnly &&
                         packet.payload.size() >= kIpoibHeaderBytes;
   if (is_taken) {
@@ -588,7 +595,7 @@ void Transport::State::accept_underlay(const Qp& qp, const Packet& packet) {
 void Transport::State::accept(const Packet& packet) {
   if (packet.dest_qpn == prm::kMulticastQpn) return accept_of_group(packet);
   Qp* const qp = qps.receiver(packet.dest_qpn);
-  if (qp == nullptr || !is_from_peer(*qp, packet)) {
+  if (qp == nullptr || !admits(*qp, packet) || !is_from_peer(*qp, packet)) {
     ++engine.deps.counters->frames_dropped;
     return;
   }

@@ -8,14 +8,12 @@
 #include <memory>
 #include <vector>
 
-#include "model/transport/frame.hpp"
-#include "model/transport/wire.hpp"
-#include "model/transport_port.hpp"
 #include "prm/ethernet_port_commands.hpp"
 #include "prm/ethernet_registers.hpp"
 #include "prm/port_registers.hpp"
 #include "tests/model/flow_commands.hpp"
 #include "tests/model/mini_driver.hpp"
+#include "tests/model/station.hpp"
 
 namespace portcullis::model::testing {
 namespace {
@@ -26,40 +24,7 @@ using prm::Opcode;
 constexpr std::size_t kFrameBytes = 60;
 constexpr std::size_t kPacketBytes = 14 + 20 + 8 + 12 + 4;  // Ethernet to BTH, ICRC
 constexpr Mac kFunctionMac{0x02, 0, 0, 0, 0, 0x31};
-
-/// Sends, and hears nothing.
-class Station final : public FrameSink {
- public:
-  explicit Station(Wire& wire)
-      : wire_(&wire),
-        scheduler_(shared_loop(wire, 1)),
-        port_(wire.attach(*this, scheduler_, counters_)) {}
-  ~Station() override { wire_->detach(port_); }
-
-  [[nodiscard]] bool owns(std::span<const std::byte> /*frame*/) const noexcept override {
-    return false;
-  }
-  void receive(std::span<const std::byte> /*frame*/) override {}
-  void room() override {}
-
-  void send(std::array<std::uint8_t, 6> address, std::size_t bytes = kFrameBytes) {
-    const auto frame = wire_->next_buffer().first(bytes);
-    std::ranges::fill(frame, std::byte{0});
-    std::ranges::copy(std::as_bytes(std::span(address)), frame.begin());
-    wire_->send(port_, bytes);
-  }
-  void send_packet(const Path& path) {
-    PacketHeader header;
-    header.opcode = BthOpcode::SendOnly;
-    wire_->send(port_, FrameTemplate(path).finish(wire_->next_buffer(), header, 0));
-  }
-
- private:
-  Wire* wire_;
-  Counters counters_;
-  Scheduler scheduler_;
-  Wire::PortId port_;
-};
+constexpr Mac kEverybody{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 class VportCounters : public ::testing::Test {
  protected:
@@ -86,13 +51,12 @@ class VportCounters : public ::testing::Test {
     path.dest_mac = kFunctionMac;
     path.source_ip[10] = path.source_ip[11] = path.dest_ip[10] = path.dest_ip[11] = 0xff;
     path.dest_qpn = 0x40;
-    station_.send_packet(path);
+    station_.send_packet(path, {.opcode = BthOpcode::SendOnly});
     driver_.pass(kNsPerMs);
   }
   void send_one_of_each() {
-    station_.send({0x02, 0, 0, 0, 0, 9});
-    station_.send({0x33, 0x33, 0, 0, 0, 9});
-    station_.send({0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
+    for (const Mac& to : {Mac{0x02, 0, 0, 0, 0, 9}, Mac{0x33, 0x33, 0, 0, 0, 9}, kEverybody})
+      station_.send(to, kFrameBytes);
     driver_.pass(kNsPerMs);
   }
   [[nodiscard]] Answer counters() {

@@ -105,6 +105,7 @@ TEST_F(Multicast, MemberOfAnotherPartition_GetsNothing) {
   other.host.join(kGroup, kQpn);
   send(kToGroup);
   EXPECT_THAT(other.receivers(), IsEmpty());
+  EXPECT_EQ(other.host.violations().pkey, 1U);
 }
 
 TEST_F(Multicast, MemberOfTheGroup_GetsWhatIsSentToIt) {

@@ -446,6 +446,7 @@ TEST_F(ResponderTest, OtherPkey_IsDropped) {
   path.pkey = 0x8001;
   send(write_only());
   expect_silence();
+  EXPECT_EQ(host.violations().pkey, 1U);
 }
 
 TEST_F(ResponderTest, LimitedMemberPkey_IsServed) {

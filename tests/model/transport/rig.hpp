@@ -239,6 +239,7 @@ class Host {
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] const PortCounters::Counts& port_counts() const { return port_counters_.port; }
+  [[nodiscard]] const KeyViolations& violations() const { return port_counters_.violations; }
   [[nodiscard]] const PortCounters::PacketCounts& packet_counts() const {
     return port_counters_.packets;
   }

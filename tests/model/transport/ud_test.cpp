@@ -200,6 +200,8 @@ TEST_F(Ud, DatagramOfAnotherQKey_IsDropped) {
   header.q_key = kQKey + 1;
   send();
   expect_dropped();
+  EXPECT_EQ(host.violations().qkey, 1U);
+  EXPECT_EQ(host.violations().pkey, 0U);
 }
 
 TEST_F(Ud, DatagramToAnotherGid_IsDropped) {

@@ -21,6 +21,20 @@ in_partition() {
     across 198.51.100.1 ib0.8001 198.51.100.2 103 && across 198.51.100.2 ib1.8001 198.51.100.1 104
 }
 meets_in_partition() { on_host ping -q -c 3 -I 198.51.100.1 198.51.100.2; }
+# A queue pair of the default partition is asked by one of the other. The subnet manager's Set of
+# PortInfo might begin the count anew, but it sets nothing where nothing changed.
+violations_of() {
+  on_host smpquery -C "$1" -D portinfo 0 1 >"/host/results/violations.txt" 2>&1
+  sed -n 's/^PkeyViolations:\.*\([0-9]*\)$/\1/p' /host/results/violations.txt
+}
+is_kept_out_and_counted() {
+  counted=$(violations_of $other)
+  served write_bw_no_pkey timeout 60 ib_write_bw -F -n 200 -d $other -- \
+    timeout 60 ib_write_bw -F -n 200 --pkey_index 1 -d $device 127.0.0.1 >/host/results/kept_out.txt
+  grep -q "status 12" /host/results/write_bw_no_pkey.client.txt || return 1
+  test "$(violations_of $other)" -gt "$counted" &&
+    on_host ibv_devinfo -v -d $other | grep -q "bad_pkey_cntr:.*0x[0-9a-f]*[1-9a-f]"
+}
 leave_partition() { on_host ip link del ib0.8001 && on_host ip link del ib1.8001; }
 
 limit_s=120
@@ -43,6 +57,7 @@ check "ping in the partition" meets_in_partition
 check "ib_write_bw with its key" served write_bw_pkey \
   ib_write_bw -F -n 200 --pkey_index 1 -d $other -- \
   ib_write_bw -F -n 200 --pkey_index 1 -d $device 127.0.0.1
+check "who has the key of another is not heard, and counted" is_kept_out_and_counted
 check "they go" leave_partition
 check "connected mode" in_mode connected 32000
 check "ping of 30,000 bytes in it" meets_over_ib -s 30000
