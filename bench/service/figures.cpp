@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "bench/common/report.hpp"
 #include "trace/recording_file.hpp"
@@ -45,11 +47,14 @@ void Figures::add(const std::string& name, const Histogram& latency) {
 void Figures::add(Verdict verdict) { verdicts_.push_back(std::move(verdict)); }
 
 std::string Figures::text() const {
-  std::string text = fmt::format("{:<52}", "series");
+  constexpr std::string_view kHead = "series";
+  std::size_t longest = kHead.size();
+  for (const Series& each : series_) longest = std::max(longest, each.name.size());
+  std::string text = fmt::format("{:<{}}", kHead, longest);
   for (const Quantile& each : kQuantiles) text += fmt::format("{:>10}", each.name);
   text += fmt::format("{:>10}{:>9}\n", "max", "count");
   for (const Series& each : series_) {
-    text += fmt::format("{:<52}", each.name);
+    text += fmt::format("{:<{}}", each.name, longest);
     for (const Quantile& quantile : kQuantiles)
       text += fmt::format("{:>10}", value_text(percentile_ns(each.latency, quantile.share)));
     text += fmt::format("{:>10}{:>9}\n", value_text(each.latency.max_ns()), each.latency.count());

@@ -416,6 +416,26 @@ class Service(Suite):
                 "the slowest revoke")}, verdicts)
         self.assertIn("service/memory per lease beyond its region, its device elsewhere", verdicts)
 
+    def test_emptyMessage_IsTimedOnOneCoreToo(self):
+        for pace in ("rested", "back to back"):
+            series = self.result.series[f"service/empty SEQPACKET round trip, one core, {pace}"]
+            self.assertEqual(series["count"], 50)
+
+    def test_oneCoreAlone_LeavesTheTargetOfTwoUnjudged(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one = "{:d}".format(min(os.sched_getaffinity(0)))
+            done = subprocess.run(
+                ["taskset", "-c", one, PROGRAMS / "service_bench", "--quick", "--transport=unix",
+                 "--samples=5", "--leases=50", "--rate=10", f"--out-dir={folder}"],
+                capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(pathlib.Path(folder, "service_bench.json").read_text("utf-8"))
+        judged = {entry["name"]: entry for entry in report["verdicts"]}
+        for pace in ("rested", "back to back"):
+            verdict = judged[f"service/AF_UNIX/a revoke over the fence's own time, p50, {pace}"]
+            self.assertEqual(verdict["verdict"], "not judged")
+            self.assertEqual(verdict["found"], "this process may use 1 core")
+
     def test_fewSamples_NoPercentileOfATailThatIsNotThere(self):
         for name, series in self.result.series.items():
             self.assertNotIn("p999", series, name)
