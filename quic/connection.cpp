@@ -675,6 +675,9 @@ std::size_t Connection::write_goodbye(ngtcp2_path_storage& path, std::span<std::
 
 void Connection::write(UdpSocket& socket, std::uint64_t now_ns) {
   constexpr int kMostPackets = 32;  // before others have their turn
+  // RFC 9002, 7.7: an initial window may go at once. A packet now and then is not paced: each would
+  // have the timer set, and go off soon, for nothing.
+  constexpr std::uint32_t kMostUnpaced = 10;
   std::array<std::uint8_t, kDatagramBytes> packet{};
   for (int i = 0; i < kMostPackets && !is_gone(); ++i) {
     ngtcp2_path_storage path;
@@ -685,8 +688,11 @@ void Connection::write(UdpSocket& socket, std::uint64_t now_ns) {
     socket.send(UdpAddress(path.path.local.addr, path.path.local.addrlen),
                 UdpAddress(path.path.remote.addr, path.path.remote.addrlen),
                 std::as_bytes(std::span(packet).first(bytes)));
+    ++unpaced_;
   }
-  if (!end_) ngtcp2_conn_update_pkt_tx_time(conn_.get(), now_ns);
+  if (end_ || unpaced_ <= kMostUnpaced) return;
+  ngtcp2_conn_update_pkt_tx_time(conn_.get(), now_ns);
+  unpaced_ = 0;
 }
 
 }  // namespace portcullis::quic
