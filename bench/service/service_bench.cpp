@@ -282,7 +282,7 @@ class Comparison {
   static Result<void> measure_echo(const EchoProcess& echo, std::uint64_t samples, Pace pace,
                                    Baselines& into, std::string& why_not) {
     for (const Place place : kPlaces) {
-      const auto done = echo.measure(samples, pace, place, into.seqpacket[place]);
+      auto done = echo.measure(samples, pace, place, into.seqpacket[place]);
       if (done) continue;
       if (done.error().code != Errc::Unsupported) return done;
       why_not = done.error().text;
