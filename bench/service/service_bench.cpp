@@ -307,7 +307,7 @@ class Comparison {
     const auto with = percentile_ns(revoke, 0.5);
     const auto without = percentile_ns(found.fence, 0.5);
     const auto unit = percentile_ns(is_unix ? found.seqpacket[Place::TwoCores] : found.grpc, 0.5);
-    if (with && without && *with <= *without) {
+    if (with && without && unit && *with <= *without) {
       verdict.found = fmt::format("{} with it and {} without: what else the machine does decides",
                                   time_text(*with), time_text(*without));
     } else if (with && without && unit) {
