@@ -93,11 +93,12 @@ class VmTree(unittest.TestCase):
         self.assertEqual(left_out, {"dcb", "dcb_6_1", "devlink_reset", "devlink_reset_6_1",
                                     "devx_drop_6_1", "devx_eth", "devx_lost_eth", "first_light",
                                     "ipoib", "latency", "leased_rxe", "mad", "mlx5_core_6_1",
-                                    "mlx5_ib_6_1", "mlx5_ib_loads", "mlx5_ib_loads_eth",
-                                    "mlx5_ib_qps", "netdev", "netdev_6_1", "nic_tx", "nvme",
-                                    "nvme_pi", "post_cost", "post_cost_eth", "rdma_core_tests",
-                                    "rdma_core_tests_eth", "roce", "roce_rxe", "soft-roce",
-                                    "storage", "testpmd", "ucx", "ucx_tags"})
+                                    "mlx5_ib_6_1", "mlx5_ib_loads", "mlx5_ib_loads_6_1",
+                                    "mlx5_ib_loads_eth", "mlx5_ib_qps", "netdev", "netdev_6_1",
+                                    "nic_tx", "nvme", "nvme_pi", "post_cost", "post_cost_eth",
+                                    "rdma_core_tests", "rdma_core_tests_eth", "roce",
+                                    "roce_rxe", "soft-roce", "storage", "testpmd", "ucx",
+                                    "ucx_tags"})
 
     def test_kernel_is_the_newest_of_the_series_that_is_asked_for(self):
         for release in ("6.1.0-9-amd64", "6.12.9+deb13-amd64"):
