@@ -44,7 +44,7 @@ constexpr std::chrono::milliseconds kRest{3};
 Result<cpu_set_t> cores_of_this_thread() {
   cpu_set_t cores;
   if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return cores;
-  return fail(Errc::System, fmt::format("sched_getaffinity: {}", std::strerror(errno)));
+  return fail(Errc::Unsupported, fmt::format("sched_getaffinity: {}", std::strerror(errno)));
 }
 
 /// The first of them, or the one behind it.

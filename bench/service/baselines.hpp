@@ -42,7 +42,8 @@ class EchoProcess {
   EchoProcess& operator=(EchoProcess&&) = delete;
   ~EchoProcess();
   /// This thread and that process keep to their cores meanwhile, the first ones of those that this
-  /// process may use. Unsupported where two are wanted and it may use one.
+  /// process may use. Unsupported where two are wanted and it may use one,
+  /// or where it may not be asked: of more cores than cpu_set_t has.
   [[nodiscard]] Result<void> measure(std::uint64_t samples, Pace pace, Place place,
                                      Histogram& round_trip) const;
 

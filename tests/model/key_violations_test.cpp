@@ -12,18 +12,17 @@
 #include <span>
 
 #include "model/port_link.hpp"
-#include "prm/mad.hpp"
 #include "prm/qp_commands.hpp"
 #include "prm/vport_commands.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
 #include "tests/model/station.hpp"
+#include "tests/model/subnet_datagram.hpp"
 
 namespace portcullis::model::testing {
 namespace {
 
 using prm::Opcode;
-using Info = prm::Buffer<prm::ib_port_info>;
 
 constexpr Mac kFunctionMac{0x02, 0, 0, 0, 0, 0x31};
 constexpr std::uint32_t kQKey = 0xb1b;
@@ -62,35 +61,12 @@ class KeyViolationsOfAPort : public ::testing::Test {
     path_.dest_qpn = qpn_;
   }
 
-  struct Said {
-    std::uint32_t status = 0;
-    Info info;
-  };
-  /// Get (1) or Set (2) of PortInfo.
-  Said port_info(std::uint8_t method, const Info& info) {
-    auto in = command<prm::mad_ifc_in>(Opcode::MAD_IFC);
-    in.set<"port", 1>();
-    const auto mad = prm::View<prm::ib_smp>::at(in.bytes<"mad">());
-    mad.set<"base_version", 1>();
-    mad.set<"mgmt_class", 0x81>();
-    mad.set<"class_version", 1>();
-    mad.put<"method">(method);
-    mad.set<"attr_id", 0x15>();
-    mad.set<"attr_mod", 1>();
-    std::ranges::copy(info.all(), mad.bytes<"data">().begin());
-    const Answer answer = driver_.run<prm::mad_ifc_out>(in);
-    const auto out = prm::ConstView<prm::ib_smp>::at(
-        answer.as<prm::mad_ifc_out>().bytes<"response_mad_packet">());
-    Said said{.status = out.get<"status">(), .info = {}};
-    std::ranges::copy(out.bytes<"data">(), said.info.all().begin());
-    return said;
-  }
   Info present() {
-    Info info = port_info(1, {}).info;
+    Info info = smp(driver_, 1, {}).info;
     info.set<"port_state", 0>();
     return info;
   }
-  std::uint32_t set(const Info& info) { return port_info(2, info).status; }
+  std::uint32_t set(const Info& info) { return smp(driver_, 2, info).status; }
   void send(std::uint32_t q_key, std::uint16_t pkey = kDefaultPkey) {
     path_.pkey = pkey;
     station_.send_packet(path_, {.opcode = BthOpcode::SendOnly, .q_key = q_key});

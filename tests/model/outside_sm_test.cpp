@@ -6,16 +6,15 @@
 #include <gtest/gtest.h>
 
 #include "model/port_link.hpp"
-#include "prm/mad.hpp"
 #include "prm/vport_commands.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
+#include "tests/model/subnet_datagram.hpp"
 
 namespace portcullis::model::testing {
 namespace {
 
 using prm::Opcode;
-using Info = prm::Buffer<prm::ib_port_info>;
 
 constexpr std::uint64_t kLongNs = 60 * kNsPerSecond;
 
@@ -36,22 +35,9 @@ class OutsideSm : public ::testing::Test {
   /// Get or Set of PortInfo, or of another attribute; `status` of the answer, its data in info_.
   std::uint32_t smp(std::uint8_t method, const Info& info, std::uint32_t modifier = 1,
                     std::uint16_t attribute = 0x15) {
-    auto in = command<prm::mad_ifc_in>(Opcode::MAD_IFC);
-    in.set<"port", 1>();
-    const auto mad = prm::View<prm::ib_smp>::at(in.bytes<"mad">());
-    mad.set<"base_version", 1>();
-    mad.set<"mgmt_class", 0x81>();
-    mad.set<"class_version", 1>();
-    mad.put<"method">(method);
-    mad.put<"attr_id">(attribute);
-    mad.put<"attr_mod">(modifier);
-    std::ranges::copy(info.all(), mad.bytes<"data">().begin());
-    const Answer answer = driver_.run<prm::mad_ifc_out>(in);
-    EXPECT_TRUE(answer.ok());
-    const auto out = prm::ConstView<prm::ib_smp>::at(
-        answer.as<prm::mad_ifc_out>().bytes<"response_mad_packet">());
-    std::ranges::copy(out.bytes<"data">(), info_.all().begin());
-    return out.get<"status">();
+    const SubnetAnswer answer = testing::smp(driver_, method, info, modifier, attribute);
+    info_ = answer.info;
+    return answer.status;
   }
   /// What the port says of itself, to be changed and set.
   Info present() {

@@ -25,8 +25,4 @@ class Weather:
     def be(self, disk=0, ahead_ms=0, spared=0, one_in=1, slow_ms=0):
         """`disk`: errno of who reads or writes the journal or waits for it. Of these calls `spared`
         pass first, then each `one_in`-th fails. Who waits for the disk waits `slow_ms` longer."""
-        self.words[:] = WORDS.pack(disk, ahead_ms, spared, one_in, slow_ms, 0)
-
-    def calls(self):
-        """How often the journal was read, written or waited for, since be()."""
-        return WORDS.unpack(self.words)[-1]
+        self.words[:] = WORDS.pack(disk, ahead_ms, spared, one_in, slow_ms, 0)  # calls so far

@@ -21,8 +21,7 @@ in_partition() {
     across 198.51.100.1 ib0.8001 198.51.100.2 103 && across 198.51.100.2 ib1.8001 198.51.100.1 104
 }
 meets_in_partition() { on_host ping -q -c 3 -I 198.51.100.1 198.51.100.2; }
-# A queue pair of the default partition is asked by one of the other. The subnet manager's Set of
-# PortInfo might begin the count anew, but it sets nothing where nothing changed.
+# A queue pair of the default partition is asked by one of the other.
 violations_of() {
   on_host smpquery -C "$1" -D portinfo 0 1 >"/host/results/violations.txt" 2>&1
   sed -n 's/^PkeyViolations:\.*\([0-9]*\)$/\1/p' /host/results/violations.txt
