@@ -109,7 +109,8 @@ struct Connection::Callbacks {
     if (ngtcp2_is_bidi_stream(id) != 0 || ngtcp2_conn_is_local_stream(conn, id) != 0) return;
     if (!of(user).streams_.contains(id)) return;
     of(user).forget(id);
-    ngtcp2_conn_extend_max_streams_uni(conn, 1);
+    if (const std::size_t more = of(user).room_.more(kMostNoticeStreams); more != 0)
+      ngtcp2_conn_extend_max_streams_uni(conn, more);
   }
   static int acknowledged(ngtcp2_conn* /*conn*/, std::int64_t id, std::uint64_t offset,
                           std::uint64_t bytes, void* user, void* /*stream*/) {
@@ -120,8 +121,9 @@ struct Connection::Callbacks {
                            std::uint64_t /*code*/, void* user, void* /*stream*/) {
     end_notice(conn, id, user);
     of(user).forget(id);
-    if (ngtcp2_conn_is_local_stream(conn, id) == 0 && ngtcp2_is_bidi_stream(id) != 0)
-      ngtcp2_conn_extend_max_streams_bidi(conn, 1);
+    if (ngtcp2_conn_is_local_stream(conn, id) != 0 || ngtcp2_is_bidi_stream(id) == 0) return 0;
+    if (const std::size_t more = of(user).room_.more(kMostRequestStreams); more != 0)
+      ngtcp2_conn_extend_max_streams_bidi(conn, more);
     return 0;
   }
   /// A request that is taken back has been made: what is to be answered stays, but on no stream.

@@ -138,6 +138,18 @@ class Connection {
     std::uint32_t unanswered = 0;  // frames that came
     bool has_peer_ended = false;
   };
+  /// How many streams the other side may open again. It is told of a quarter of them at a time:
+  /// each telling is a packet by itself, and is acknowledged by another.
+  class Room {
+   public:
+    /// One more is over, of `most` at once; how many it is to be told of now.
+    std::size_t more(std::size_t most) noexcept {
+      return ++untold_ < most / 4 ? 0 : std::exchange(untold_, 0);
+    }
+
+   private:
+    std::size_t untold_ = 0;
+  };
   struct FreeSession {
     void operator()(gnutls_session_t session) const noexcept { gnutls_deinit(session); }
   };
@@ -193,6 +205,7 @@ class Connection {
   std::map<StreamId, Stream> streams_;
   std::list<StreamId> pending_;          // of those, who may have something to send, in turns
   std::list<wire::FrameBytes> notices_;  // that no stream is free for
+  Room room_;                            // for requests at a server, for notices at a client
   std::size_t unread_bytes_ = 0;
   std::size_t answer_bytes_ = 0;  // of those, on streams that have requests
   std::size_t half_bytes_ = 0;    // of frames that are not whole
