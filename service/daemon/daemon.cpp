@@ -411,17 +411,20 @@ std::vector<Port*> Daemon::ports() {
   return all;
 }
 
-/// In the device's thread. A grant is told of by the journal, when it is in the file.
+/// In the device's thread. A grant is told of by the journal, when it is in the file. An ending is
+/// told of at once, and the journal's thread is left asleep until it has been: on few cores that
+/// would run before whoever waits for the outcome.
 void Daemon::route(Event event) {
-  std::optional<ToRecord> record;
-  if (const auto* granted = std::get_if<Granted>(&event))
-    record = ToRecord{.ticket = granted->ticket, .entry = granted->record};
-  if (const auto* ended = std::get_if<Ended>(&event)) record = ToRecord{.entry = ended->ending};
   const std::string_view of = name_of(event);
   const auto reach_of = [&](const char* when) {
     if (at_) at_(fmt::format("event.{}.{}", of, when));
   };
   reach_of("before");
+  if (const auto* ended = std::get_if<Ended>(&event))
+    recorder_->record_later({.entry = ended->ending});
+  std::optional<ToRecord> record;
+  if (const auto* granted = std::get_if<Granted>(&event))
+    record = ToRecord{.ticket = granted->ticket, .entry = granted->record};
   news_.put(std::move(event));  // before the journal can say anything of it
   reach_of("told");
   if (record) recorder_->record(*record);
@@ -466,8 +469,8 @@ std::optional<UdpAddress> Daemon::quic_address() const {
   return quic_ ? std::optional(quic_->address()) : std::nullopt;
 }
 
-void Daemon::take_news() {
-  news_.heard();
+void Daemon::take_news(bool is_woken) {
+  news_.heard(is_woken);
   while (const auto next = news_.take())
     std::visit([this](const auto& each) { sessions_->hear(each); }, *next);
   sessions_->set_counts(device_->counts());
@@ -480,9 +483,17 @@ void Daemon::serve(int most_ms) {
                                 {.fd = quic_ ? quic_->fd() : -1, .events = POLLIN, .revents = 0}}};
   const bool may_wait = news_.may_wait() && !has_untold_;
   (void)::poll(waited.data(), waited.size(), may_wait ? most_ms : 0);
-  take_news();
+  take_news(waited[0].revents != 0);
   has_untold_ = sessions_->tell_watchers();
-  for (Port* port : ports()) port->serve();  // QUIC last: it sends what the socket's gave rise to
+  const auto serve = [](Port& port, const pollfd& its) {
+    if (its.revents != 0)
+      port.serve();
+    else
+      port.flush();
+  };
+  serve(*socket_, waited[1]);
+  if (quic_) serve(*quic_, waited[2]);  // last: it sends what the socket's gave rise to
+  recorder_->write_soon();
 }
 
 /// What a new configuration would have to do with what runs.
@@ -580,7 +591,7 @@ bool Daemon::run(const World& world) {
   };
   const bool has_ended = end(world, goes_on);
   const auto down = device_->stop(goes_on);
-  take_news();
+  take_news(true);
   const bool is_good = has_ended && sessions_->fenced() == 0;
   if (fleet_) fleet_->stop(has_ended && down.has_value() && sessions_->has_proved_all());
   // Leases of which every outcome stands: their slots were not swept in the time that an end has.

@@ -98,7 +98,7 @@ class Daemon {
   }
   /// What waits, for at most `most_ms`.
   void serve(int most_ms);
-  void take_news();
+  void take_news(bool is_woken);
   [[nodiscard]] bool end(const World& world, const std::function<void()>& goes_on);
   [[nodiscard]] Result<void> check_again(const Config& config) const;
   void take_config(const Config& config, const LogSink& log);

@@ -29,12 +29,18 @@ class Mailbox {
   ~Mailbox() = default;
 
   void put(T value) {
-    {
-      const std::lock_guard<std::mutex> one(lock_);
-      waiting_.push_back(std::move(value));
-      count_.store(waiting_.size());
-    }
-    if (may_wait_.load()) wake();
+    leave(std::move(value));
+    nudge();
+  }
+  /// Its reader sleeps on: for what may wait until somebody says nudge().
+  void leave(T value) {
+    const std::lock_guard<std::mutex> one(lock_);
+    waiting_.push_back(std::move(value));
+    count_.store(waiting_.size());
+  }
+  /// Wakes a reader that may wait, if anything is there.
+  void nudge() noexcept {
+    if (may_wait_.load() && count_.load() != 0) wake();
   }
   /// The oldest; none when there is none.
   [[nodiscard]] std::optional<T> take() {
@@ -62,9 +68,10 @@ class Mailbox {
     // Full means that it is readable, which is all that is wanted.
     (void)!::write(wake_.get(), &one, sizeof one);
   }
-  /// Before take(), so that nothing put since then goes unseen.
-  void heard() noexcept {
-    if (!may_wait_.exchange(false)) return;
+  /// Before take(), so that nothing put since then goes unseen. `is_readable`: fd() was, when
+  /// somebody looked; where it was not, a wake since then is left for who waits next.
+  void heard(bool is_readable = true) noexcept {
+    if (!may_wait_.exchange(false) || !is_readable) return;
     std::uint64_t count = 0;
     (void)!::read(wake_.get(), &count, sizeof count);
   }

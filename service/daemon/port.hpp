@@ -54,6 +54,8 @@ class Port {
   [[nodiscard]] virtual int fd() const noexcept = 0;
   /// What has come, and what was sent since the last call.
   virtual void serve() = 0;
+  /// In its place while fd() is not readable: nothing is asked of the system that has no answer.
+  virtual void flush() = 0;
   virtual void send(ConnectionId connection, wire::FrameBytes frame) = 0;
   /// Once what was sent has been read; at once where nothing is left.
   virtual void hang_up(ConnectionId connection) = 0;

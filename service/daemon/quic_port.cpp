@@ -101,8 +101,10 @@ Result<void> QuicPort::start() {
 }
 
 void QuicPort::serve() {
-  std::uint64_t count = 0;
-  (void)!::read(timer_.get(), &count, sizeof count);
+  if (armed_ns_ <= Clock::wall().now_ns()) {
+    std::uint64_t count = 0;
+    (void)!::read(timer_.get(), &count, sizeof count);
+  }
   read_datagrams();
   run_timers();
   verify_some();
@@ -113,8 +115,8 @@ void QuicPort::serve() {
 void QuicPort::settle_all() {
   // Settling one may end it, and its end may touch others: a notice to who watches.
   while (!touched_.empty()) {
-    const ConnectionId next = *touched_.begin();
-    touched_.erase(touched_.begin());
+    const ConnectionId next = touched_.front();
+    touched_.pop_front();
     settle(next);
   }
   arm();
@@ -146,7 +148,7 @@ void QuicPort::take(const UdpSocket::Datagram& datagram) {
   if (known == by_cid_.end())  // the form bit says which it is (RFC 8999, 5)
     return take_unknown(datagram, (datagram.bytes[0] & std::byte{0x80}) != std::byte{0});
   const ConnectionId id = known->second;
-  touched_.insert(id);
+  touch(id);
   (void)clients_.at(id).connection->read(datagram, now_ns());
 }
 
@@ -200,7 +202,7 @@ void QuicPort::take_unknown(const UdpSocket::Datagram& datagram, bool is_long) {
     return forget(id);
   }
   client.connection = *std::move(made);
-  touched_.insert(id);
+  touch(id);
   (void)client.connection->read(datagram, now_ns());
 }
 
@@ -372,7 +374,7 @@ void QuicPort::send(ConnectionId id, wire::FrameBytes frame) {
   const auto at = clients_.find(id);
   if (at == clients_.end() || !at->second.is_open || at->second.ends_by_ns != 0) return;
   Client& client = at->second;
-  touched_.insert(id);
+  touch(id);
   const std::size_t bytes = frame.size();
   if (is_notice(frame)) {
     client.connection->send_notice(std::move(frame));
@@ -387,7 +389,7 @@ void QuicPort::send(ConnectionId id, wire::FrameBytes frame) {
   };
   unread_of_all_.bound(bytes, options_.limits.unread_bytes, clients_, unread, [this](auto& each) {
     turn_out_slow(each.second);
-    touched_.insert(each.first);
+    touch(each.first);
   });
 }
 
@@ -402,13 +404,13 @@ void QuicPort::hang_up(ConnectionId id) {
   const auto at = clients_.find(id);
   if (at == clients_.end() || at->second.ends_by_ns != 0) return;
   at->second.ends_by_ns = now_ns() + kGoodbyeNs;
-  touched_.insert(id);
+  touch(id);
 }
 
 void QuicPort::hang_up_on_all() {
   for (auto& [id, client] : clients_) {
     client.connection->close(quic::CloseCode::Done, "the server is ending");
-    touched_.insert(id);
+    touch(id);
   }
 }
 
@@ -438,7 +440,7 @@ void QuicPort::run_timers() {
     Client& client = clients_.at(id);
     client.timer_ns = UINT64_MAX;
     client.connection->expire(now);
-    touched_.insert(id);
+    touch(id);
   }
 }
 
@@ -446,7 +448,7 @@ void QuicPort::look_at_all() {
   looked_ns_ = now_ns();
   clear_graves();
   for (auto& [id, client] : clients_)
-    if (client.ends_by_ns != 0) touched_.insert(id);
+    if (client.ends_by_ns != 0) touch(id);
   if (looked_ns_ - believed_ns_ < kBelieveNs) return;
   believed_ns_ = looked_ns_;
   doubt_all();  // a certificate may run out while its connection is there
@@ -471,13 +473,20 @@ void QuicPort::verify(ConnectionId id) {
 void QuicPort::turn_out(ConnectionId id, const std::string& why) {
   clients_.at(id).connection->close(quic::CloseCode::Refused,
                                     "the certificate may no longer: " + why);
-  touched_.insert(id);
+  touch(id);
+}
+
+void QuicPort::touch(ConnectionId id) {
+  const auto at = clients_.find(id);
+  if (at == clients_.end() || std::exchange(at->second.is_touched, true)) return;
+  touched_.push_back(id);
 }
 
 void QuicPort::settle(ConnectionId id) {
   const auto at = clients_.find(id);
   if (at == clients_.end()) return;
   Client& client = at->second;
+  client.is_touched = false;
   quic::Connection& connection = *client.connection;
   hear_what_waited(id, client);
   const bool is_over =
@@ -527,7 +536,6 @@ void QuicPort::forget(ConnectionId id) {
                                 client.connection->end().value_or("it was turned away")));
   for (const quic::Cid& cid : client.ids) by_cid_.erase(cid);
   strangers_.remove(id);
-  touched_.erase(id);
   doubted_.erase(id);
   timers_.erase({client.timer_ns, id});
   const auto own = by_host_.find(client.host);

@@ -51,6 +51,7 @@ class QuicPort : public Port {
   [[nodiscard]] const UdpAddress& address() const noexcept { return socket_.local(); }
   [[nodiscard]] int fd() const noexcept override { return epoll_.get(); }
   void serve() override;
+  void flush() override { settle_all(); }
   void send(ConnectionId connection, wire::FrameBytes frame) override;
   void hang_up(ConnectionId connection) override;
   /// The UDP port stays taken until the last connection is gone: they share it.
@@ -88,6 +89,7 @@ class QuicPort : public Port {
     Account account;
     bool is_open = false;    // the listener knows of it
     bool is_logged = false;  // why it was turned away
+    bool is_touched = false;
   };
 
   QuicPort(const Options& options, Listener listener)
@@ -129,6 +131,8 @@ class QuicPort : public Port {
   void hear_what_waited(ConnectionId id, Client& client);
   void run_timers();
   void look_at_all();
+  /// It is to be settled, behind all that were touched before: who is told first hears first.
+  void touch(ConnectionId id);
   void settle_all();
   /// What it has to send goes, its timer is set anew, and it is forgotten when it is gone.
   void settle(ConnectionId id);
@@ -155,8 +159,8 @@ class QuicPort : public Port {
   std::unordered_map<std::string, std::uint32_t> by_host_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_tenant_;
   std::set<std::pair<std::uint64_t, ConnectionId>> timers_;
-  std::set<ConnectionId> touched_;  // since they were settled
-  std::set<ConnectionId> doubted_;  // their certificates are to be looked at again
+  std::deque<ConnectionId> touched_;  // since they were settled, in that order; some may be gone
+  std::set<ConnectionId> doubted_;    // their certificates are to be looked at again
   Strangers strangers_;
   ConnectionId next_ = 1;
   std::uint64_t looked_ns_ = 0;

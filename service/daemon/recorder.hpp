@@ -43,6 +43,9 @@ class Recorder {
   ~Recorder();
 
   void record(const ToRecord& entry) { inbox_.put(entry); }
+  /// An ending, whose file nobody waits for: with what is written next, at write_soon() at latest.
+  void record_later(const ToRecord& entry) { inbox_.leave(entry); }
+  void write_soon() noexcept { inbox_.nudge(); }
   /// What was recorded before is found.
   void look_up(const LookUp& wanted);
   /// The file could not be written when that was tried last.

@@ -42,6 +42,7 @@ class UnixPort : public Port {
   [[nodiscard]] static Result<void> check(const std::filesystem::path& path);
   [[nodiscard]] int fd() const noexcept override { return epoll_.get(); }
   void serve() override;
+  void flush() override {}  // what is sent goes at once
   void send(ConnectionId connection, wire::FrameBytes frame) override;
   void hang_up(ConnectionId connection) override;
   void stop_listening() override;

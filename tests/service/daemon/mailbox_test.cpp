@@ -56,10 +56,38 @@ TEST(Mailbox, PutWhileItsReaderMayWait_Wakes) {
   EXPECT_TRUE(is_readable(box.fd()));
 }
 
+TEST(Mailbox, WhatIsLeft_WakesNobodyBeforeTheNudge) {
+  Mailbox<int> box;
+  EXPECT_TRUE(box.may_wait());
+  box.leave(1);
+  EXPECT_FALSE(is_readable(box.fd()));
+  box.nudge();
+  EXPECT_TRUE(is_readable(box.fd()));
+  EXPECT_EQ(box.take(), 1);
+}
+
+TEST(Mailbox, NudgeWhereNothingIs_WakesNobody) {
+  Mailbox<int> box;
+  EXPECT_TRUE(box.may_wait());
+  box.nudge();
+  EXPECT_FALSE(is_readable(box.fd()));
+}
+
 TEST(Mailbox, WakeWhileNobodyWaits_IsStillThereForWhoWaitsNext) {
   Mailbox<int> box;
   box.heard();
   box.wake();
+  EXPECT_TRUE(box.may_wait());
+  EXPECT_TRUE(is_readable(box.fd()));
+}
+
+TEST(Mailbox, WakeSinceItsReaderLooked_IsStillThereForWhoWaitsNext) {
+  Mailbox<int> box;
+  EXPECT_TRUE(box.may_wait());
+  EXPECT_FALSE(is_readable(box.fd()));
+  box.put(1);
+  box.heard(false);
+  EXPECT_EQ(box.take(), 1);
   EXPECT_TRUE(box.may_wait());
   EXPECT_TRUE(is_readable(box.fd()));
 }
@@ -75,7 +103,7 @@ TEST(Mailbox, TwoThreads_EveryValueOnceAndInOrder) {
   while (got.size() < kMany) {
     pollfd waited{.fd = box.fd(), .events = POLLIN, .revents = 0};
     (void)::poll(&waited, 1, box.may_wait() ? kNeverMs : 0);  // a wake that is lost hangs here
-    box.heard();
+    box.heard(waited.revents != 0);
     while (const auto next = box.take()) got.push_back(*next);
   }
   producer.join();

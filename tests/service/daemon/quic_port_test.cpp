@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -40,18 +41,36 @@ wire::FrameBytes notice(std::uint64_t lease) {
 
 /// The other end, as quic::Connection has it.
 struct Client {
-  Client(const UdpAddress& server, const quic::CredentialFiles& files, const std::string& name)
-      : socket(UdpSocket::connect(server).value()),
-        connection(quic::Connection::connect(
-                       socket.local(), server, name, quic::Credentials::load(files).value(), {},
-                       {.frame =
-                            [this](quic::StreamId stream, std::span<const std::byte> frame) {
-                              streams.push_back(stream);
-                              heard.emplace_back(frame.begin(), frame.end());
-                            }},
-                       now_ns())
-                       .value()) {}
+  Client(const UdpAddress& to, const quic::CredentialFiles& files, const std::string& name)
+      : server(to), own_socket(UdpSocket::connect(server).value()), socket(own_socket) {
+    connect(files, name);
+  }
+  /// From the port of `other`: what the two are told comes in one queue.
+  Client(Client& other, const quic::CredentialFiles& files)
+      : server(other.server), socket(other.socket) {
+    connect(files, "localhost");
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client() = default;
 
+  void connect(const quic::CredentialFiles& files, const std::string& name) {
+    connection = quic::Connection::connect(
+                     socket.local(), server, name, quic::Credentials::load(files).value(), {},
+                     {.frame =
+                          [this](quic::StreamId stream, std::span<const std::byte> frame) {
+                            streams.push_back(stream);
+                            heard.emplace_back(frame.begin(), frame.end());
+                          }},
+                     now_ns())
+                     .value();
+  }
+  /// Of another's packet it makes nothing.
+  void read_one() {
+    std::array<std::byte, 2048> buffer;
+    const auto next = socket.receive(buffer);
+    if (next && *next) connection->read(**next, now_ns());
+  }
   void serve() {
     std::array<std::byte, 2048> buffer;
     for (auto next = socket.receive(buffer); next && *next; next = socket.receive(buffer))
@@ -71,7 +90,9 @@ struct Client {
 
   std::vector<wire::FrameBytes> heard;
   std::vector<quic::StreamId> streams;  // on which, each
-  UdpSocket socket;
+  UdpAddress server;
+  UdpSocket own_socket;
+  UdpSocket& socket;
   std::unique_ptr<quic::Connection> connection;
 };
 
@@ -193,6 +214,36 @@ TEST_F(QuicPortTest, MoreNoticesThanAClientAllowsStreams_EachIsHeard) {
     port_->send(opened_.front(), notice(lease));
     ASSERT_TRUE(until({one.get()}, [&] { return one->heard.size() == lease; })) << lease;
   }
+}
+
+/// Whoever is to hear first of an end does, whichever of the two connected first.
+TEST_F(QuicPortTest, TwoThatAreTold_TheFirstIsSentFirst) {
+  start();
+  const auto older = connected("older", "7:client");
+  Client newer(*older, authority_.client("newer", {"URI:portcullis:7:client"}));
+  ASSERT_TRUE(until({&newer}, [&] { return opened_.size() == 2; }));
+  older->lose_datagrams();
+  port_->send(opened_.back(), notice(1));
+  port_->send(opened_.front(), notice(1));
+  port_->serve();
+  newer.read_one();
+  EXPECT_THAT(newer.heard, ElementsAre(notice(1)));
+}
+
+/// Each would have a timer set, and go off soon for nothing.
+TEST_F(QuicPortTest, PacketsNowAndThen_AreNotPaced) {
+  start();
+  const auto one = connected("one", "7:client");
+  constexpr std::size_t kPackets = 20;
+  std::size_t soon = 0;
+  for (std::size_t i = 1; i <= kPackets; ++i) {
+    const std::uint64_t at_ns = now_ns();
+    one->ask(request(i));
+    one->connection->write(one->socket, at_ns);
+    soon += one->connection->expires_ns() < at_ns + kNsPerMs ? 1 : 0;
+    ASSERT_TRUE(until({one.get()}, [&] { return received_.size() == i; }));
+  }
+  EXPECT_LT(soon, kPackets);  // one behind ten others may be, and so may what else is due
 }
 
 TEST_F(QuicPortTest, SeveralFramesOnOneStream_EachIsAnswered) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <memory>
@@ -37,6 +38,7 @@ class RecorderTest : public testing::Test {
         std::move(journal), Recorder::Options{.tell = [this](const Recorded& done) { note(done); },
                                               .unix_ms = [] { return std::uint64_t{5000}; },
                                               .keep_ms = 0,
+                                              .wrote = [this](std::uint64_t) { note_write(); },
                                               .log =
                                                   [this](std::string_view line) {
                                                     const std::lock_guard<std::mutex> one(lock_);
@@ -47,6 +49,16 @@ class RecorderTest : public testing::Test {
     const std::lock_guard<std::mutex> one(lock_);
     told_.push_back(done);
     changed_.notify_all();
+  }
+  void note_write() {
+    const std::lock_guard<std::mutex> one(lock_);
+    ++writes_;
+    changed_.notify_all();
+  }
+  /// False after a time that no machine needs, and before the recorder looks by itself.
+  bool has_written(int times) {
+    std::unique_lock<std::mutex> one(lock_);
+    return changed_.wait_for(one, std::chrono::seconds(30), [&] { return writes_ >= times; });
   }
   Recorded told(std::size_t nth) {
     std::unique_lock<std::mutex> one(lock_);
@@ -67,6 +79,7 @@ class RecorderTest : public testing::Test {
   std::condition_variable changed_;
   std::vector<Recorded> told_;
   std::vector<std::string> log_;
+  int writes_ = 0;
   std::unique_ptr<Recorder> recorder_;
 };
 
@@ -87,6 +100,17 @@ TEST_F(RecorderTest, NoJournal_GrantsAreToldAtOnce) {
   recorder_->record(ending(1));
   EXPECT_TRUE(told(0).done);
   EXPECT_FALSE(recorder_->is_lost());
+}
+
+TEST_F(RecorderTest, EndingLeftForLater_IsWrittenWhenSomebodySaysSo) {
+  Journal journal = Journal::open(file()).value();
+  ASSERT_TRUE(journal.begin(1, kOn));
+  start(std::move(journal));
+  recorder_->record(grant(1));
+  ASSERT_TRUE(has_written(1));
+  recorder_->record_later(ending(1));
+  recorder_->write_soon();
+  EXPECT_TRUE(has_written(2));
 }
 
 TEST_F(RecorderTest, GrantThatCannotBeWritten_IsToldWithTheReasonOnce) {
