@@ -678,10 +678,17 @@ std::size_t Connection::write_goodbye(ngtcp2_path_storage& path, std::span<std::
 void Connection::write(UdpSocket& socket, std::uint64_t now_ns) {
   constexpr int kMostPackets = 32;  // before others have their turn
   // RFC 9002, 7.7: an initial window may go at once. A packet now and then is not paced: each would
-  // have the timer set, and go off soon, for nothing. The header wants ngtcp2 told after each
-  // write; of 0.12.1 that sets the time of the next packet and nothing else, and the bytes that it
-  // was not told of are in the next one's (ngtcp2_conn_update_pkt_tx_time of ngtcp2_conn.c).
+  // have the timer set, and go off soon, for nothing; and ngtcp2 holds back for 1 ms at least
+  // (NGTCP2_PKT_PACING_OVERHEAD of ngtcp2_conn.c), so what went before that is no burst. The header
+  // wants ngtcp2 told after each write; of 0.12.1 that sets the time of the next packet and nothing
+  // else, and the bytes that it was not told of are in the next one's
+  // (ngtcp2_conn_update_pkt_tx_time of the same file).
   constexpr std::uint32_t kMostUnpaced = 10;
+  constexpr std::uint64_t kBurstNs = kNsPerMs;
+  if (now_ns - burst_since_ns_ >= kBurstNs) {
+    burst_since_ns_ = now_ns;
+    unpaced_ = 0;
+  }
   std::array<std::uint8_t, kDatagramBytes> packet{};
   for (int i = 0; i < kMostPackets && !is_gone(); ++i) {
     ngtcp2_path_storage path;
@@ -692,11 +699,10 @@ void Connection::write(UdpSocket& socket, std::uint64_t now_ns) {
     socket.send(UdpAddress(path.path.local.addr, path.path.local.addrlen),
                 UdpAddress(path.path.remote.addr, path.path.remote.addrlen),
                 std::as_bytes(std::span(packet).first(bytes)));
-    ++unpaced_;
+    if (end_ || ++unpaced_ <= kMostUnpaced) continue;
+    ngtcp2_conn_update_pkt_tx_time(conn_.get(), now_ns);
+    unpaced_ = 0;
   }
-  if (end_ || unpaced_ <= kMostUnpaced) return;
-  ngtcp2_conn_update_pkt_tx_time(conn_.get(), now_ns);
-  unpaced_ = 0;
 }
 
 }  // namespace portcullis::quic

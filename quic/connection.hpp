@@ -212,7 +212,8 @@ class Connection {
   bool is_ready_ = false;
   std::optional<std::string> end_;
   bool says_goodbye_ = false;
-  std::uint32_t unpaced_ = 0;  // packets since ngtcp2 was told when the last one went
+  std::uint64_t burst_since_ns_ = 0;
+  std::uint32_t unpaced_ = 0;  // packets of the burst since ngtcp2 was told when one went
   CloseError goodbye_{};
   std::string goodbye_text_;
   std::vector<std::byte> goodbye_packet_;
