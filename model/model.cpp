@@ -2,6 +2,7 @@
 #include "model/model.hpp"
 
 #include <linux/pci_regs.h>
+#include <pthread.h>
 
 #include <chrono>
 #include <thread>
@@ -166,6 +167,7 @@ void Model::run(const std::atomic<bool>& stop, bool naps) {
   constexpr std::chrono::microseconds kNap{50};
   constexpr std::chrono::microseconds kLongNap{500};
   if (state_->execution != Execution::Polled) return;
+  (void)::pthread_setname_np(::pthread_self(), "model");
   EventLoop& loop = state_->core->scheduler.loop();
   std::uint32_t looks = 0;  // since it last had something to do
   while (!stop.load(std::memory_order_relaxed)) {

@@ -2,6 +2,7 @@
 #include "service/daemon/device_thread.hpp"
 
 #include <poll.h>
+#include <pthread.h>
 
 #include <chrono>
 #include <utility>
@@ -38,6 +39,7 @@ Result<void> DeviceThread::stop(const std::function<void()>& goes_on) {
 }
 
 void DeviceThread::run() {
+  (void)::pthread_setname_np(::pthread_self(), "device");
   while (!stop_) {
     inbox_.heard();
     while (auto request = inbox_.take()) engine_->ask(*std::move(request));

@@ -2,6 +2,7 @@
 #include "service/daemon/fleet_thread.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <array>
@@ -90,6 +91,7 @@ void FleetThread::hand_on(const ToFleet& each) {
 }
 
 void FleetThread::run() {
+  (void)::pthread_setname_np(::pthread_self(), "fleet");
   while (!stop_) {
     inbox_.heard();
     while (const auto each = inbox_.take()) hand_on(*each);

@@ -2,6 +2,7 @@
 #include "service/daemon/recorder.hpp"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <string>
@@ -33,6 +34,7 @@ Recorder::~Recorder() {
 }
 
 void Recorder::run() {
+  (void)::pthread_setname_np(::pthread_self(), "journal");
   (void)::setpriority(PRIO_PROCESS, 0, kNice);  // of this thread alone: setpriority(2), C library
   while (!stop_) {
     pollfd waited{.fd = inbox_.fd(), .events = POLLIN, .revents = 0};
