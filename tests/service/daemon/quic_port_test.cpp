@@ -203,7 +203,8 @@ TEST_F(QuicPortTest, ThousandsOfRequests_EachIsAnsweredOnce) {
     }
     return one->heard.size() == kRequests;
   }));
-  EXPECT_EQ(one->connection->unread_bytes(), 0u);
+  // The last of them are acknowledged a little later.
+  EXPECT_TRUE(until({one.get()}, [&] { return one->connection->unread_bytes() == 0; }));
 }
 
 TEST_F(QuicPortTest, MoreNoticesThanAClientAllowsStreams_EachIsHeard) {
