@@ -222,15 +222,17 @@ Result<Iova> ShmDmaSpace::map(std::span<std::byte> memory) {
   const auto iova = iovas_.allocate(address, memory.size());
   if (!iova)
     return fail(Errc::OutOfResources, fmt::format("no IOVAs are left for {} bytes", memory.size()));
+  bool is_own = true;  // the memory is this process's alone
   auto shared = share_pages(memory, file_.get(), *iova - kFirstIova);
   if (shared) {
     shared = tell_mapped(*iova, memory.size());
-    if (!shared && unshare_pages(memory))
-      forget_pages(file_.get(), *iova - kFirstIova, memory.size());
+    if (!shared) is_own = unshare_pages(memory).has_value();
   }
   if (!shared) {
+    const bool is_clean = is_own && forget_pages(file_.get(), *iova - kFirstIova, memory.size());
     // Where the server did not answer it may have it mapped all the same.
-    if (shared.error().code == Errc::OutOfResources) iovas_.release(*iova, memory.size());
+    if (is_clean && shared.error().code == Errc::OutOfResources)
+      iovas_.release(*iova, memory.size());
     return forward_error(std::move(shared));
   }
   mapped_.insert_or_assign(*iova, memory);
@@ -262,8 +264,7 @@ Result<void> ShmDmaSpace::take_away(Iova iova, std::size_t bytes) {
   const std::span<std::byte> memory = found->second;
   mapped_.erase(found);
   PORTCULLIS_TRY(unshare_pages(memory));
-  forget_pages(file_.get(), iova - kFirstIova, bytes);
-  return {};
+  return forget_pages(file_.get(), iova - kFirstIova, bytes);
 }
 
 Result<void> ShmDmaSpace::retire(Iova iova, std::size_t bytes) {

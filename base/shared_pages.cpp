@@ -58,17 +58,17 @@ Result<UniqueFd> make_shared_file(const char* name, std::uint64_t bytes, bool is
 }
 
 Result<void> share_pages(std::span<std::byte> memory, int file, std::uint64_t offset) {
-  auto replaced = replace_pages(memory, file, offset);
-  if (!replaced) forget_pages(file, offset, memory.size());
-  return replaced;
+  return replace_pages(memory, file, offset);
 }
 
 Result<void> unshare_pages(std::span<std::byte> memory) { return replace_pages(memory, -1, 0); }
 
-void forget_pages(int file, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  // What cannot be given back stays as it is until the file goes.
-  (void)fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                  static_cast<off_t>(bytes));
+Result<void> forget_pages(int file, std::uint64_t offset, std::uint64_t bytes) {
+  if (fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                static_cast<off_t>(bytes)) == 0)
+    return {};
+  return fail(Errc::System, "cannot give back " + std::to_string(bytes) +
+                                " bytes of memory: fallocate: " + std::strerror(errno));
 }
 
 }  // namespace portcullis

@@ -21,12 +21,13 @@ namespace portcullis {
                                                 bool is_fixed);
 
 /// `memory` (whole pages) is the file's from `offset` on, which holds zeros. OutOfResources; then
-/// nothing has changed.
+/// `memory` has not changed, and that part of the file may have some of its bytes.
 [[nodiscard]] Result<void> share_pages(std::span<std::byte> memory, int file, std::uint64_t offset);
 /// `memory` is this process's alone again; the file keeps its bytes. OutOfResources; then nothing
 /// has changed.
 [[nodiscard]] Result<void> unshare_pages(std::span<std::byte> memory);
-/// That part of the file holds zeros and takes no room; whoever maps it sees that.
-void forget_pages(int file, std::uint64_t offset, std::uint64_t bytes) noexcept;
+/// That part of the file holds zeros and takes no room; whoever maps it sees that. System; then it
+/// may hold anything, and is not to be shared again.
+[[nodiscard]] Result<void> forget_pages(int file, std::uint64_t offset, std::uint64_t bytes);
 
 }  // namespace portcullis

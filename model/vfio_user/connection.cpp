@@ -112,23 +112,21 @@ Result<std::optional<std::size_t>> Connection::read_some(std::span<std::byte> to
   return static_cast<std::size_t>(got);
 }
 
-// False when the peer hung up before the first byte. The deadline holds for one who never lets us
-// wait, too.
+// False when the peer hung up before the first byte. What has come by the deadline counts, however
+// late this thread runs to see it; and the deadline holds for one who never lets us wait, too.
 Result<bool> Connection::read_exactly(std::span<std::byte> to, std::vector<UniqueFd>& fds,
                                       const Deadline& deadline) {
   std::size_t have = 0;
   while (have < to.size()) {
-    if (deadline.has_passed())
+    const bool is_over = deadline.has_passed();
+    PORTCULLIS_TRY_ASSIGN(const auto got, read_some(to.subspan(have), fds));
+    if (got && *got == 0 && have == 0) return false;
+    if (got && *got == 0) return fail(Errc::Malformed, "vfio-user message that ends in the middle");
+    have += got.value_or(0);
+    if (is_over && have < to.size())
       return fail(Errc::Timeout, "no whole message of the vfio-user client in " +
                                      std::to_string(deadline.patience_ms()) + " ms");
-    PORTCULLIS_TRY_ASSIGN(const auto got, read_some(to.subspan(have), fds));
-    if (!got) {
-      PORTCULLIS_TRY(wait_for(fd_.get(), POLLIN, deadline));
-      continue;
-    }
-    if (*got == 0 && have == 0) return false;
-    if (*got == 0) return fail(Errc::Malformed, "vfio-user message that ends in the middle");
-    have += *got;
+    if (!got) PORTCULLIS_TRY(wait_for(fd_.get(), POLLIN, deadline));
   }
   return true;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/shared_pages.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "base/device.hpp"
 
@@ -73,7 +75,7 @@ TEST(SharedPages, PagesOfZeros_TakeNoRoomAndForgottenOnesGiveItBack) {
   pages.own[0] = std::byte{1};
   EXPECT_GT(pages.blocks(), 0);
   ASSERT_TRUE(unshare_pages(pages.own));
-  forget_pages(pages.file.get(), kBytes, kBytes);
+  ASSERT_TRUE(forget_pages(pages.file.get(), kBytes, kBytes));
   EXPECT_EQ(pages.blocks(), 0);
   EXPECT_EQ(pages.others[0], std::byte{0});
 }
@@ -82,6 +84,17 @@ TEST(SharedPages, LengthOfAFixedFile_IsNobodysToChange) {
   const Pages pages;
   EXPECT_NE(ftruncate(pages.file.get(), 0), 0);
   EXPECT_NE(ftruncate(pages.file.get(), 4 * kBytes), 0);
+}
+
+TEST(SharedPages, PagesThatCannotBeForgotten_AreSaidToBe) {
+  const Pages pages;
+  pages.others[0] = std::byte{1};
+  const auto name = "/proc/self/fd/" + std::to_string(pages.file.get());
+  const UniqueFd reader(open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto refused = forget_pages(reader.get(), kBytes, kBytes);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::System);
+  EXPECT_EQ(pages.others[0], std::byte{1});
 }
 
 TEST(SharedPages, FileThatIsNone_LeavesAllAsItWas) {

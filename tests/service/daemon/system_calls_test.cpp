@@ -22,6 +22,8 @@
 #include <string>
 #include <thread>
 
+#include "base/device.hpp"
+#include "base/shared_pages.hpp"
 #include "base/unique_fd.hpp"
 
 namespace portcullis::service::daemon {
@@ -91,6 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Call{"killOfItsParent", [] { return ::kill(::getppid(), 0); }},
                     Call{"ptrace", [] { return ::ptrace(PTRACE_TRACEME, 0, 0, 0); }},
                     Call{"personality", [] { return ::personality(0xffffffff); }},
+                    Call{"room",
+                         [] { return ::fallocate(-1, 0, 0, 1) == -1 && errno == EBADF ? 0 : -1; }},
                     Call{"memfd", [] { return ::memfd_create("x", 0); }},
                     Call{"dumpable", [] { return ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); }},
                     Call{"limit", lowered_limit}, Call{"executablePage", executable_page},
@@ -99,6 +103,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// In a process of its own: 0 when all of it was answered.
 int what_a_server_does() {
+  const auto shared = make_shared_file("dma", kPageBytes, /*is_fixed=*/true);
+  if (!shared || ::write(shared->get(), "x", 1) != 1) return 1;
   if (!allow_listed_calls_alone()) return 1;
   const UniqueFd file(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!file.is_open() || ::write(file.get(), "x", 1) != 1) return 2;
@@ -106,7 +112,10 @@ int what_a_server_does() {
   if (!socket.is_open()) return 3;
   std::atomic<bool> ran{false};
   std::thread([&ran] { ran = true; }).join();
-  return ran ? 0 : 4;
+  if (!ran) return 4;
+  char left = 'x';
+  if (!forget_pages(shared->get(), 0, kPageBytes)) return 5;
+  return ::pread(shared->get(), &left, 1, 0) == 1 && left == 0 ? 0 : 6;
 }
 
 TEST(ListedCalls, AreAnswered) {
