@@ -74,7 +74,7 @@ constexpr std::uint64_t kVfio = std::uint64_t{VFIO_TYPE} << _IOC_TYPESHIFT;
 constexpr std::uint64_t kVerbs = std::uint64_t{RDMA_IOCTL_MAGIC} << _IOC_TYPESHIFT;
 constexpr std::uint64_t kFull = ~std::uint64_t{0};
 
-constexpr std::array<Condition, 9> kConditions = {{
+constexpr std::array<Condition, 10> kConditions = {{
     // Another host is reached over the sockets that there are.
     {SCMP_SYS(socket), 0, kFull, AF_UNIX},
     // A thread, not a process: the EAL makes one for each client of its telemetry.
@@ -82,6 +82,8 @@ constexpr std::array<Condition, 9> kConditions = {{
     {SCMP_SYS(mmap), 2, PROT_EXEC, 0},
     {SCMP_SYS(mprotect), 2, PROT_EXEC, 0},
     {SCMP_SYS(prctl), 0, kFull, PR_SET_NAME},
+    // Of the thread that asks: the journal's may come to that only behind the filter.
+    {SCMP_SYS(setpriority), 1, kFull, 0},
     // Memory that was shared with a model's process holds zeros again (base/shared_pages.hpp).
     {SCMP_SYS(fallocate), 1, kFull, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE},
     {SCMP_SYS(ioctl), 1, kRequestType, kVfio},

@@ -60,6 +60,10 @@ long lowered_limit() {
   return ::setrlimit(RLIMIT_CORE, &none);
 }
 
+long priority_as_it_is() {
+  return ::setpriority(PRIO_PROCESS, static_cast<id_t>(::getpid()), ::getpriority(PRIO_PROCESS, 0));
+}
+
 long another_program() {
   char* const none[] = {nullptr};
   return ::execve("/bin/true", none, none);  // which ends with 0, as a call that was answered does
@@ -95,6 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Call{"personality", [] { return ::personality(0xffffffff); }},
                     Call{"room",
                          [] { return ::fallocate(-1, 0, 0, 1) == -1 && errno == EBADF ? 0 : -1; }},
+                    Call{"priorityOfAProcess", priority_as_it_is},
                     Call{"memfd", [] { return ::memfd_create("x", 0); }},
                     Call{"dumpable", [] { return ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); }},
                     Call{"limit", lowered_limit}, Call{"executablePage", executable_page},
@@ -112,7 +117,7 @@ int what_a_server_does() {
   if (!socket.is_open()) return 3;
   std::atomic<bool> ran{false};
   std::thread([&ran] { ran = true; }).join();
-  if (!ran) return 4;
+  if (!ran || ::setpriority(PRIO_PROCESS, 0, 5) != 0) return 4;
   char left = 'x';
   if (!forget_pages(shared->get(), 0, kPageBytes)) return 5;
   return ::pread(shared->get(), &left, 1, 0) == 1 && left == 0 ? 0 : 6;
