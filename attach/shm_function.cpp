@@ -251,7 +251,7 @@ Result<void> ShmDmaSpace::tell_mapped(Iova iova, std::size_t bytes) {
   return {};
 }
 
-Result<void> ShmDmaSpace::take_away(Iova iova, std::size_t bytes) {
+Result<bool> ShmDmaSpace::take_away(Iova iova, std::size_t bytes) {
   const auto found = mapped_.find(iova);
   if (found == mapped_.end() || found->second.size() != bytes)
     return fail(Errc::InvalidArgument,
@@ -264,18 +264,19 @@ Result<void> ShmDmaSpace::take_away(Iova iova, std::size_t bytes) {
   const std::span<std::byte> memory = found->second;
   mapped_.erase(found);
   PORTCULLIS_TRY(unshare_pages(memory));
-  return forget_pages(file_.get(), iova - kFirstIova, bytes);
+  return forget_pages(file_.get(), iova - kFirstIova, bytes).has_value();
 }
 
 Result<void> ShmDmaSpace::retire(Iova iova, std::size_t bytes) {
   const std::lock_guard one(one_at_a_time_);
-  return take_away(iova, bytes);
+  PORTCULLIS_TRY(take_away(iova, bytes));
+  return {};
 }
 
 Result<void> ShmDmaSpace::unmap(Iova iova, std::size_t bytes) {
   const std::lock_guard one(one_at_a_time_);
-  PORTCULLIS_TRY(take_away(iova, bytes));
-  iovas_.release(iova, bytes);
+  PORTCULLIS_TRY_ASSIGN(const bool is_clean, take_away(iova, bytes));
+  if (is_clean) iovas_.release(iova, bytes);
   return {};
 }
 

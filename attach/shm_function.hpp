@@ -93,7 +93,8 @@ class ShmDmaSpace final : public DmaSpace {
  private:
   ShmDmaSpace(ShmLink& link, UniqueFd file) noexcept;
   [[nodiscard]] Result<void> tell_mapped(Iova iova, std::size_t bytes);
-  [[nodiscard]] Result<void> take_away(Iova iova, std::size_t bytes);
+  /// False: the device has it no longer, but the place may hold bytes, and is nobody's again.
+  [[nodiscard]] Result<bool> take_away(Iova iova, std::size_t bytes);
 
   ShmLink* link_;
   UniqueFd file_;

@@ -420,7 +420,7 @@ void Daemon::route(Event event) {
     if (at_) at_(fmt::format("event.{}.{}", of, when));
   };
   reach_of("before");
-  if (const auto* ended = std::get_if<Ended>(&event))
+  if (const auto* ended = std::get_if<Ended>(&event))  // first: who hears of it says write_soon()
     recorder_->record_later({.entry = ended->ending});
   std::optional<ToRecord> record;
   if (const auto* granted = std::get_if<Granted>(&event))
