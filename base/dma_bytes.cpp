@@ -3,16 +3,7 @@
 
 #include <cstring>
 
-#if defined(__SANITIZE_THREAD__)
-#define PORTCULLIS_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PORTCULLIS_TSAN 1
-#endif
-#endif
-#ifndef PORTCULLIS_TSAN
-#define PORTCULLIS_TSAN 0
-#endif
+#include "base/sanitizers.hpp"
 
 namespace portcullis {
 

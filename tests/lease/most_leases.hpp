@@ -6,20 +6,10 @@
 
 #include <cstdint>
 
+#include "base/sanitizers.hpp"
+
 namespace portcullis::testing {
 
-#if defined(__SANITIZE_ADDRESS__)
-#define PORTCULLIS_HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define PORTCULLIS_HAS_ASAN 1
-#endif
-#endif
-
-#ifdef PORTCULLIS_HAS_ASAN
-inline constexpr std::uint32_t kMostLeases = 8'192;
-#else
-inline constexpr std::uint32_t kMostLeases = 64'990;
-#endif
+inline constexpr std::uint32_t kMostLeases = PORTCULLIS_ASAN ? 8'192 : 64'990;
 
 }  // namespace portcullis::testing
