@@ -11,8 +11,37 @@
 #include <cstring>
 #include <new>
 
+#include "base/sanitizers.hpp"
+#if PORTCULLIS_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace portcullis::quic {
 namespace {
+
+// What AddressSanitizer knows of malloc()'s memory by itself it is told of these mappings: what
+// stands in them keeps other memory from being lost, and bytes that nobody has taken, or that were
+// given back, are nobody's to read.
+#if PORTCULLIS_ASAN
+void tell_mapped(void* at, std::size_t bytes) noexcept {
+  __lsan_register_root_region(at, bytes);
+  __asan_poison_memory_region(at, bytes);
+}
+void tell_unmapped(void* at, std::size_t bytes) noexcept {
+  __asan_unpoison_memory_region(at, bytes);
+  __lsan_unregister_root_region(at, bytes);
+}
+void tell_taken(void* at, std::size_t bytes) noexcept { __asan_unpoison_memory_region(at, bytes); }
+void tell_given_back(void* at, std::size_t bytes) noexcept {
+  __asan_poison_memory_region(at, bytes);
+}
+#else
+void tell_mapped(void* /*at*/, std::size_t /*bytes*/) noexcept {}
+void tell_unmapped(void* /*at*/, std::size_t /*bytes*/) noexcept {}
+void tell_taken(void* /*at*/, std::size_t /*bytes*/) noexcept {}
+void tell_given_back(void* /*at*/, std::size_t /*bytes*/) noexcept {}
+#endif
 
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kMappingPages = 1024;
@@ -37,7 +66,10 @@ void* begin(void* at, const Head& head) noexcept {
 }  // namespace
 
 LazyPages::~LazyPages() {
-  for (void* each : mappings_) ::munmap(each, kMappingPages * kPageBytes);
+  for (void* each : mappings_) {
+    tell_unmapped(each, kMappingPages * kPageBytes);
+    ::munmap(each, kMappingPages * kPageBytes);
+  }
 }
 
 void* LazyPages::take(std::size_t bytes) noexcept {
@@ -45,7 +77,9 @@ void* LazyPages::take(std::size_t bytes) noexcept {
   const std::size_t pages = (sizeof(Head) + bytes + kPageBytes - 1) / kPageBytes;
   if (bytes < kLeastBytes || pages > kMostPages)
     return begin(std::malloc(sizeof(Head) + bytes), {.bytes = bytes, .pages = 0});
-  return begin(take_pages(pages), {.bytes = bytes, .pages = pages});
+  void* const found = take_pages(pages);
+  if (found != nullptr) tell_taken(found, sizeof(Head) + bytes);
+  return begin(found, {.bytes = bytes, .pages = pages});
 }
 
 void* LazyPages::take_zeros(std::size_t count, std::size_t bytes) noexcept {
@@ -68,11 +102,12 @@ void* LazyPages::take_other(void* taken, std::size_t bytes) noexcept {
 void LazyPages::give_back(void* taken) noexcept {
   if (taken == nullptr) return;
   Head* const head = head_of(taken);
-  const std::size_t pages = head->pages;
+  const auto [bytes, pages] = *head;
   if (pages == 0) return std::free(head);
   const bool is_dropped = ::madvise(head, pages * kPageBytes, MADV_DONTNEED) == 0;
   // take_zeros() rests on it.
-  if (!is_dropped) std::memset(static_cast<void*>(head), 0, pages * kPageBytes);
+  if (!is_dropped) std::memset(static_cast<void*>(head), 0, sizeof(Head) + bytes);
+  tell_given_back(head, pages * kPageBytes);
   const std::lock_guard lock(mutex_);
   free_.at(pages).push_back(head);
 }
@@ -112,6 +147,7 @@ bool LazyPages::map_more() noexcept {
     ::munmap(mapped, kBytes);
     return false;
   }
+  tell_mapped(mapped, kBytes);
   next_ = static_cast<std::byte*>(mapped);
   left_pages_ = kMappingPages;
   return true;

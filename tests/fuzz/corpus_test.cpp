@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Every input of the corpus once, in builds without libFuzzer. What an input must not do is break
-// anything; the target itself checks that nothing stays behind.
+// anything; the target itself checks that nothing stays behind, and LeakSanitizer, where it is in,
+// that no memory is lost while what the target keeps from input to input still lives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,9 +12,22 @@
 #include <string>
 #include <vector>
 
+#include "base/sanitizers.hpp"
+
+#if PORTCULLIS_ASAN
+#include <sanitizer/lsan_interface.h>
+#endif
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it so
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes);
 
 namespace {
+
+#if PORTCULLIS_ASAN
+bool has_lost_memory() { return __lsan_do_recoverable_leak_check() != 0; }
+#else
+bool has_lost_memory() { return false; }
+#endif
 
 std::vector<std::string> inputs() {
   std::vector<std::string> names;
@@ -31,6 +45,7 @@ TEST_P(FuzzCorpus, Input_IsTakenOrRefusedWithoutHarm) {
   const std::vector<char> text{std::istreambuf_iterator<char>(file), {}};
   const std::vector<std::uint8_t> bytes(text.begin(), text.end());
   EXPECT_EQ(LLVMFuzzerTestOneInput(bytes.data(), bytes.size()), 0);
+  EXPECT_FALSE(has_lost_memory());
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, FuzzCorpus, ::testing::ValuesIn(inputs()),

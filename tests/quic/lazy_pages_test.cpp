@@ -17,6 +17,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/sanitizers.hpp"
+#if PORTCULLIS_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace portcullis::quic {
 namespace {
 
@@ -75,6 +80,18 @@ TEST(LazyPages, AddressesThatWereGivenBack_AreGivenAgainAndNotYetTouched) {
   EXPECT_EQ(room.get(), at);
   EXPECT_EQ(resident_pages(at, kRoom), 1U);
 }
+
+#if PORTCULLIS_ASAN
+TEST(LazyPages, WhatNobodyHasTaken_AddressSanitizerKnows) {
+  LazyPages pages;
+  Room room = take(pages, kRoom);
+  std::byte* const at = room.get();
+  EXPECT_EQ(__asan_region_is_poisoned(at, kRoom), nullptr);
+  EXPECT_EQ(__asan_region_is_poisoned(at, kRoom + 1), at + kRoom);
+  room.reset();
+  EXPECT_EQ(__asan_region_is_poisoned(at, kRoom), at);
+}
+#endif
 
 TEST(LazyPages, WhatTwoHave_IsTwoRooms) {
   LazyPages pages;
