@@ -47,19 +47,32 @@ std::size_t goes_on_at(std::string_view line) {
   return term == 0 || term > kFurther ? term : term + kFurther;
 }
 
+/// Whether `next` goes on with `line`, what was broken off a line and begins at `column`: as text
+/// in that column, which is not the first one, where a heading may stand. Behind a colon a list
+/// begins.
+bool goes_on_with(std::string_view line, std::string_view next, std::size_t column) noexcept {
+  return column > 0 && next.find_first_not_of(' ') == column && !line.ends_with(':');
+}
+
 /// CLI11 leaves it to the terminal to break lines, in the middle of words.
 std::string fitted(std::string_view text) {
   constexpr std::size_t kColumns = 100;
+  const auto next_line = [&text] {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    return line;
+  };
   std::string fits;
   while (!text.empty()) {
-    std::string line(text.substr(0, text.find('\n')));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    std::string line(next_line());
     while (line.size() > kColumns) {
       const std::size_t below = goes_on_at(line);
       const std::size_t blank = line.rfind(' ', kColumns);
       if (blank == std::string::npos || blank <= below) break;  // one word
       fits += line.substr(0, line.find_last_not_of(' ', blank) + 1) + "\n";
       line = std::string(below, ' ') + line.substr(blank + 1);
+      if (line.size() <= kColumns && goes_on_with(line, text.substr(0, text.find('\n')), below))
+        line += next_line().substr(below - 1);
     }
     fits += line + "\n";
   }

@@ -14,6 +14,7 @@
 namespace portcullis::program {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Optional;
@@ -198,6 +199,27 @@ TEST(CommandLine, HelpOfManyWords_GoesOnBelowItsText) {
     if (line.find('x') == std::string::npos) longest = std::max(longest, line.size());
   EXPECT_LE(longest, 100U);
   EXPECT_GT(longest, 94U);
+}
+
+/// Some 80 columns of text, in words of one letter.
+std::string of_words(char letter) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += std::string(text.empty() ? "" : " ") + letter;
+  return text;
+}
+
+TEST(CommandLine, HelpInLinesThatAreTooLong_HasNoWordOnALineOfItsOwn) {
+  CLI::App app("Counts.", "counter");
+  std::string value;
+  app.add_option("--count", value, of_words('a') + "\n" + of_words('b') + "\n" + of_words('c'));
+  app.add_option("--kinds", value, of_words('d') + ":\nlist");
+  app.footer("TERMS\n  -t" + std::string(26, ' ') + of_words('e') + "\n  -u  f");
+  const auto text = parse_arguments(app, {"--help"}).value().value();
+  const std::string below = "\n" + std::string(30, ' ');
+  EXPECT_THAT(text, ContainsRegex("a a" + below + "a a.* a b b"));
+  EXPECT_THAT(text, ContainsRegex("b b" + below + "b b.* b c c"));
+  EXPECT_THAT(text, ContainsRegex("d:" + below + "list\n"));
+  EXPECT_THAT(text, ContainsRegex(" e\n  -u  f\n"));
 }
 
 TEST(CommandLine, Help_IsTextWithTheProgramsName) {
