@@ -7,9 +7,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -121,6 +129,48 @@ TEST(ShmDevice, MemoryThatIsUnmapped_KeepsItsBytesAndIsReachedNoMore) {
     EXPECT_FALSE(space.unmap(other.iova(), kPageBytes));
   }
   EXPECT_EQ(served.stop().census().dma_mappings, 0u);
+}
+
+/// Runs `what` on a thread of its own to which the kernel refuses fallocate(2).
+void without_fallocate(const std::function<void()>& what) {
+  std::thread([&what] {
+    std::array program{
+        sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
+        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog filter{.len = program.size(), .filter = program.data()};
+    ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+    what();
+  }).join();
+}
+
+TEST(ShmDevice, PlaceOfMemoryThatIsUnmapped_IsUsedAgainOnceItIsEmpty) {
+  ServedFunction served(Owner::Process, 0ms);
+  auto function = ShmFunction::attach(served.path()).value();
+  auto memory = DmaMemory::create(*function->device().dma, 3 * kPageBytes).value();
+  const Iova first = memory.iova();
+  ASSERT_TRUE(memory.unmap());
+  ASSERT_TRUE(memory.map());
+  EXPECT_EQ(memory.iova(), first);
+  without_fallocate([&memory] { EXPECT_TRUE(memory.unmap()); });
+  ASSERT_TRUE(memory.map());
+  EXPECT_NE(memory.iova(), first);
+}
+
+TEST(ShmDevice, FenceThatCannotEmptyMemory_IsWithoutAFailedStep) {
+  ServedFunction served(Owner::Process, 0ms);
+  Driver driver(device_of(served));
+  driver.grant();
+  const auto& lease = driver.client->grant.lease;
+  without_fallocate([&driver, &lease] {
+    // Of the plans legacy alone unmaps within the fence.
+    const auto answer = driver.manager->revoke(lease.id, lease.epoch, lease::legacy_plan());
+    EXPECT_EQ(answer.outcome, lease::Outcome::TornDown);
+    EXPECT_EQ(answer.verdict.failed_mask, 0U);
+  });
 }
 
 TEST(ShmDevice, ThreeThousandMappings_AreOneFileForTheServer) {
