@@ -14,8 +14,8 @@ namespace {
 /// Without text_order.ld it is 4.5, and more with an estimate that takes more than the search.
 constexpr double kMostMegabytes = 4;
 
-/// Where huge pages are for everybody (transparent_hugepage=always), a byte takes 2 MB: what is
-/// counted is what the program writes, so it runs without them, which execve(2) keeps.
+/// Where the kernel gives huge pages to everybody (transparent_hugepage=always), one byte written
+/// may take 2 MB. So the program runs without them; execve(2) keeps that setting (prctl(2)).
 Finished exploring(const char* threads) {
   EXPECT_EQ(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
   const auto folder = ScratchFolder::create().value();
